@@ -2,7 +2,13 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import { messageOf } from "../../components/gates/poll.ts";
-import { type PropertyMap, type PropertyValue, Secret, Unknown } from "../../components/gates/values.ts";
+import {
+  isPropertyList,
+  type PropertyMap,
+  type PropertyValue,
+  Secret,
+  Unknown,
+} from "../../components/gates/values.ts";
 import { fromJson } from "../../components/model/json.ts";
 import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
 import { type CommandResult, limitsMs, runCommand } from "../host/command.ts";
@@ -40,15 +46,8 @@ export function isGate({ type, name, options }: RecordedResource): boolean {
 }
 
 /** The object that a resource asks for, as the provider would send it. @throws Error when a part is not known */
-export function objectOf(resource: RecordedResource): KubernetesObject {
-  const plain = plainMap(resource.inputs, resource.name);
-  const metadata = typeof plain.metadata === "object" && plain.metadata !== null ? plain.metadata : {};
-  // As the provider does when the program gives no name.
-  const named =
-    "name" in metadata || "generateName" in metadata
-      ? metadata
-      : { ...metadata, name: `${resource.name.toLowerCase()}-00000000` };
-  return { ...plain, metadata: named };
+export function objectOf({ inputs, name }: RecordedResource): KubernetesObject {
+  return plainMap(inputs, name);
 }
 
 function plainMap(map: PropertyMap, where: string): Record<string, unknown> {
@@ -66,12 +65,8 @@ function fieldName(key: string): string {
 export function plainValue(value: PropertyValue, where: string): unknown {
   if (value instanceof Secret) return plainValue(value.reveal(), where);
   if (value instanceof Unknown) throw new Error(`${where} is not known`);
-  if (isList(value)) return value.map((item, index) => plainValue(item, `${where}[${index}]`));
+  if (isPropertyList(value)) return value.map((item, index) => plainValue(item, `${where}[${index}]`));
   return typeof value === "object" && value !== null ? plainMap(value, where) : value;
-}
-
-function isList(value: PropertyValue): value is readonly PropertyValue[] {
-  return Array.isArray(value);
 }
 
 /**

@@ -11,14 +11,13 @@ import {
   IsomorphicFetchHttpLibrary,
   KubeConfig,
   NodeV1Api,
-  RequestContext,
+  type RequestContext,
   ResponseContext,
   ServerConfiguration,
   type V1Node,
   type V1Pod,
   wrapHttpLibrary,
 } from "@kubernetes/client-node";
-import { z } from "zod";
 import { type ApiClients, keepingConnections } from "../../check/cluster/clusterApi.ts";
 import { type ApiClient, askApi } from "../../components/gates/apiProbe.ts";
 import { type CommandResult, limitsMs } from "../host/command.ts";
@@ -38,6 +37,10 @@ export interface Api extends ApiClients {
 export function apiFor(kubeconfig: string): Api {
   const config = new KubeConfig();
   config.loadFromString(kubeconfig);
+  return apiOf(config);
+}
+
+function apiOf(config: KubeConfig): Api {
   const cluster = config.getCurrentCluster();
   if (cluster === null) throw new Error("the kubeconfig has no cluster");
   const identity = keepingConnections(config);
@@ -74,7 +77,7 @@ const http = new IsomorphicFetchHttpLibrary();
 
 /**
  * Sends a request until it is answered. What an unanswered one may have done is no error of the next: the object to be
- * made is read, one to be deleted is gone.
+ * made is there, one to be deleted is gone.
  */
 async function repeating(request: RequestContext): Promise<ResponseContext> {
   const method = request.getHttpMethod();
@@ -85,26 +88,17 @@ async function repeating(request: RequestContext): Promise<ResponseContext> {
       const response = await http.send(request).toPromise();
       const { httpStatusCode: status, headers, body } = response;
       if (again && status === 404 && method === "DELETE") return new ResponseContext(200, headers, body);
-      const made = again && status === 409 && method === "POST" ? objectUrl(request) : undefined;
-      if (made === undefined) return response;
-      const read = new RequestContext(made, "GET");
-      for (const [name, value] of Object.entries(request.getHeaders())) read.setHeaderParam(name, value);
-      const dispatcher = request.getDispatcher();
-      if (dispatcher !== undefined) read.setDispatcher(dispatcher);
-      return await http.send(read).toPromise();
+      if (!again || status !== 409 || method !== "POST") return response;
+      const sent = Buffer.from(String(request.getBody()));
+      return new ResponseContext(201, headers, {
+        text: async () => String(sent),
+        binary: async () => sent,
+        stream: () => null,
+      });
     },
     ({ httpStatusCode }) => httpStatusCode < 500,
   );
 }
-
-/** Address of the object that a request would make; `undefined` when the server chooses its name. */
-function objectUrl(request: RequestContext): string | undefined {
-  const url = new URL(request.getUrl());
-  const name = bodySchema.parse(JSON.parse(String(request.getBody()))).metadata?.name;
-  return name === undefined ? undefined : `${url.origin}${url.pathname}/${name}`;
-}
-
-const bodySchema = z.looseObject({ metadata: z.looseObject({ name: z.string().optional() }).optional() });
 
 /** Whether a Node or a pod has the condition Ready. */
 export function isReady({ status }: V1Node | V1Pod): boolean {
@@ -147,29 +141,17 @@ export async function openWatches(kubeconfig: string, count: number): Promise<()
   return () => ended.abort();
 }
 
-interface KubeconfigParts {
-  readonly server: string;
-  /** Cluster CA, PEM. */
-  readonly ca: string;
-  readonly user: { readonly token: string } | { readonly certificate: string; readonly key: string };
-}
-
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 
-/** A kubeconfig with one context. */
-export function kubeconfig({ server, ca, user }: KubeconfigParts): string {
-  const credentials =
-    "token" in user
-      ? { token: user.token }
-      : { "client-certificate-data": base64(user.certificate), "client-key-data": base64(user.key) };
-  return JSON.stringify({
-    apiVersion: "v1",
-    kind: "Config",
-    clusters: [{ name: "cluster", cluster: { server, "certificate-authority-data": base64(ca) } }],
-    users: [{ name: "user", user: credentials }],
-    contexts: [{ name: "context", context: { cluster: "cluster", user: "user" } }],
-    "current-context": "context",
-  });
+/** Clients for whoever has a token, or a certificate with its key in one text. @param ca the cluster's, PEM */
+export function apiAs(server: string, ca: string, user: { readonly token: string } | { readonly pem: string }): Api {
+  const config = new KubeConfig();
+  const credentials = "token" in user ? user : { certData: base64(user.pem), keyData: base64(user.pem) };
+  config.loadFromClusterAndUser(
+    { name: "cluster", server, caData: base64(ca), skipTLSVerify: false },
+    { name: "user", ...credentials },
+  );
+  return apiOf(config);
 }
 
 /**

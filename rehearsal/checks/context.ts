@@ -1,9 +1,8 @@
+import type { V1Node } from "@kubernetes/client-node";
 import type { Check, CheckRun } from "../../check/check.ts";
-import type { ApiTools } from "../../check/cluster/clusterApi.ts";
 import type { Kubectl } from "../api/apply.ts";
 import type { Api } from "../api/client.ts";
 import type { CloudCall, CloudSimulation } from "../clouds/cloud.ts";
-import type { RegisteredNode } from "../cluster/registrations.ts";
 
 /** A pool as the stack file asks for it. */
 export interface ExpectedPool {
@@ -11,18 +10,16 @@ export interface ExpectedPool {
   readonly os: "linux" | "windows";
   /** `10.0.20348`. */
   readonly build: string | undefined;
-  /** `windows-2022`. */
-  readonly runtimeClass: string | undefined;
   readonly count: number;
 }
 
 /** What checks of the running cluster may look at. */
-export interface RehearsalTools extends ApiTools {
+export interface RehearsalTools {
   readonly api: Api;
   readonly kubectl: Kubectl;
   readonly pools: readonly ExpectedPool[];
-  /** Nodes at their registration, before the cloud controller touched them. */
-  readonly registered: ReadonlyMap<string, RegisteredNode>;
+  /** Nodes by their names as first seen, before the cloud controller touched them. */
+  readonly registered: ReadonlyMap<string, V1Node>;
   readonly cloud: CloudSimulation;
   /** Calls to the cloud that machines had made when the checks began. */
   readonly callsOfBoot: readonly CloudCall[];

@@ -93,7 +93,7 @@ async function tellPlaces({ api, note }: CheckContext, object: OwnObject, pods: 
 }
 
 /** The pods of an object, once they run. */
-async function podsOf({ api, kubectl }: CheckContext, object: OwnObject, end: number): Promise<readonly V1Pod[]> {
+async function podsOf({ api }: CheckContext, object: OwnObject, end: number): Promise<readonly V1Pod[]> {
   const { kind, metadata, spec } = object;
   const { name, namespace = "default" } = metadata;
   const labels = Object.entries(kind === "Job" ? { "job-name": name } : (spec?.template?.metadata?.labels ?? {}));
@@ -131,15 +131,10 @@ async function podsOf({ api, kubectl }: CheckContext, object: OwnObject, end: nu
   try {
     return await waitFor(`the pods of ${titleOf(object)}`, Math.max(1_000, end - performance.now()), look);
   } catch (error) {
-    const events = await kubectl([
-      "--namespace",
-      namespace,
-      "get",
-      "events",
-      "--field-selector=reason=FailedCreate",
-      '--output=jsonpath={range .items[*]}{.involvedObject.name} {.message}{"\\n"}{end}',
-    ]);
-    const own = events.stdout.split("\n").filter((line) => line.startsWith(name));
+    const { items } = await api.core.listNamespacedEvent({ namespace, fieldSelector: "reason=FailedCreate" });
+    const own = items.flatMap(({ involvedObject: { name: of }, message }) =>
+      of?.startsWith(name) ? `${of} ${message}` : [],
+    );
     throw new CheckFailure([error instanceof Error ? error.message : "", ...own.slice(0, 1)].join("; "));
   }
 }

@@ -68,8 +68,8 @@ async function restoreSnapshot(lab: ControlPlaneLab, context: CheckContext): Pro
     "objects from before and after the snapshot",
   );
   await waitFor(`the nodes ${members.join(", ")} of the control plane`, limitsMs.machine, async () => {
-    const marked = await controlPlaneNodes(context);
-    return members.every((name) => marked.includes(name));
+    const { items } = await context.api.core.listNode({ labelSelector: controlPlaneKey });
+    return members.every((name) => items.some(({ metadata }) => metadata?.name === name));
   });
   const bridges = lab.indices.map((index) => bridgeOf(lab.machine(index), context.api, members[index] ?? ""));
   context.note(`bridges ${(await Promise.all(bridges)).join(", ")}`);
@@ -119,11 +119,6 @@ function ofSeveral(lab: ControlPlaneLab): readonly RehearsalCheck[] {
 function byTime(a: string, b: string): number {
   const [left = "", right = ""] = [a, b].map((name) => name.split("/").at(-1) ?? "");
   return left < right ? -1 : 1;
-}
-
-async function controlPlaneNodes({ api }: CheckContext): Promise<readonly string[]> {
-  const { items } = await api.core.listNode({ labelSelector: controlPlaneKey });
-  return items.map(({ metadata }) => metadata?.name ?? "");
 }
 
 async function answersAgain({ kubectl }: CheckContext): Promise<void> {

@@ -12,7 +12,7 @@ import { limitsMs } from "../host/command.ts";
 import { availabilityChecks } from "./availability.ts";
 import { registrationCheck } from "./bringUp.ts";
 import type { ExpectedPool, RehearsalCheck } from "./context.ts";
-import { type Follow, followWith, manualCheck } from "./manual.ts";
+import { followWith, manualCheck } from "./manual.ts";
 import { objectsAccepted, ownObjectChecks } from "./objects.ts";
 import { restoreChecks } from "./restore.ts";
 import { nothingElseCheck, refusedCallsCheck, replacementCheck, trustChecks } from "./trust.ts";
@@ -29,27 +29,9 @@ export function expectedPools({ pools, network }: Pick<StackConfig, "pools" | "n
       name,
       os: year === undefined ? ("linux" as const) : ("windows" as const),
       build: year === undefined ? undefined : windowsBuild(year),
-      runtimeClass: year === undefined ? undefined : `windows-${year}`,
       count: Math.floor(wanted / groups.length) + (index < wanted % groups.length ? 1 : 0),
     }));
   });
-}
-
-/** The acceptance checks that only look, and those that change the cluster. */
-function acceptanceChecks(parts: ListParts): Omit<ClusterChecks, "concurrent"> {
-  const { program, lab, pools } = parts;
-  const gates = program.resources.filter(isGate).map(({ name }) => name);
-  return {
-    registration: pools.map(registrationCheck),
-    readOnly: [refusedCallsCheck, objectsAccepted],
-    disruptive: [
-      // Before those that break the control plane.
-      ...changing(parts),
-      ...(lab.size >= 3
-        ? availabilityChecks(lab, gates, restoreChecks(lab))
-        : within(limitsMs.steps, restoreChecks(lab))),
-    ],
-  };
 }
 
 /** The options of a rehearsal that decide which checks there are. */
@@ -93,7 +75,7 @@ export const isUpdate = ({ updateTo, updateFrom }: CheckOptions): boolean => (up
 
 /** The acceptance checks of a stack, or of an update of its control plane where one is asked for. */
 export function checksOfCluster(parts: ListParts): ClusterChecks {
-  const { options, cluster, lab, updates } = parts;
+  const { options, cluster, lab, updates, program } = parts;
   const own = ownObjectChecks(options.objects);
   if (isUpdate(options)) {
     const to = options.updateTo ?? options;
@@ -101,30 +83,30 @@ export function checksOfCluster(parts: ListParts): ClusterChecks {
     const disruptive = [...own(), ...within(limitsMs.steps, update), ...own(" after the update")];
     return { registration: [], readOnly: [], concurrent: [], disruptive };
   }
-  const checks = acceptanceChecks(parts);
+  const gates = program.resources.filter(isGate).map(({ name }) => name);
+  const restore = restoreChecks(lab);
   return {
-    ...checks,
-    readOnly: [...checks.readOnly, ...own()],
+    registration: parts.pools.map(registrationCheck),
+    readOnly: [refusedCallsCheck, objectsAccepted, ...own()],
     concurrent: linuxWorker(parts) === undefined ? [] : trustChecks(cluster, lab),
+    disruptive: [
+      // Before those that break the control plane.
+      ...changing(parts),
+      ...(lab.size >= 3 ? availabilityChecks(lab, gates, restore) : within(limitsMs.steps, restore)),
+    ],
   };
 }
 
 /** The checks that change the cluster. */
 function changing(parts: ListParts): readonly RehearsalCheck[] {
-  const { infra, cluster } = parts;
+  const { infra, cluster, lab, options } = parts;
   const { mirror, lookUps } = infra;
   const worker = linuxWorker(parts);
-  const follow = followOf(parts);
+  const follow = followWith(cluster, lab, options.programs.kubectl.path);
   return [
-    ...(mirror === undefined
-      ? []
-      : [nothingElseCheck({ mirror, lookUps, running: () => [...cluster.machines.values()] })]),
+    ...(mirror === undefined ? [] : [nothingElseCheck(mirror, lookUps, cluster)]),
     ...(worker === undefined ? [] : [manualCheck(cluster, follow), replacementCheck(cluster, worker, follow)]),
   ];
-}
-
-function followOf({ options, cluster, lab }: ListParts): Follow {
-  return followWith(cluster, lab, options.programs.kubectl.path);
 }
 
 function linuxWorker({ decoded }: ListParts): DecodedMachine | undefined {

@@ -62,7 +62,7 @@ export class CheckSession {
    * @param of number of checks in all parts together
    * @param verbose whether each check has a line, with its notes
    */
-  constructor(progress: Progress, paint: Paint, of: number, verbose = true) {
+  constructor(progress: Progress, paint: Paint, of: number, verbose: boolean) {
     this.#progress = progress;
     this.#paint = paint;
     this.#of = of;
@@ -111,14 +111,12 @@ export class CheckSession {
   }
 }
 
-/** Last lines of a rehearsal, and whether it passed: checks that are not there, or are all skipped, are no success. */
+/** Last lines of a rehearsal, and whether it passed: checks that are all skipped are no success. */
 export function summary(
   results: readonly CheckResult[],
-  only: string,
   paint: Paint = plain,
 ): { readonly lines: readonly string[]; readonly passed: boolean } {
   const failed = results.some(({ outcome }) => outcome === "failed");
-  const none = results.length === 0;
   const passed = results.some(({ outcome }) => outcome === "passed");
   const skipped = Map.groupBy(
     results.filter(({ outcome }) => outcome === "skipped"),
@@ -127,10 +125,7 @@ export function summary(
   return {
     lines: [
       ...[...skipped].map(([reason, of]) => `skipped, ${reason}: ${kindsOf(of)}`),
-      ...(none
-        ? [`no check was run; --only ${only}: allowed is the beginning of a check's id, slow ones with --full`]
-        : []),
-      ...(none || failed || passed ? [] : ["no check has passed: each one was skipped"]),
+      ...(failed || passed ? [] : ["no check has passed: each one was skipped"]),
       ...recapLines(results, paint),
       summaryLine(results).replace(", 0 skipped", ""),
     ],

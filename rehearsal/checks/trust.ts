@@ -4,7 +4,7 @@ import { expect, expectEqual } from "../../check/check.ts";
 import { statusOf } from "../../check/cluster/clusterApi.ts";
 import { controlPlaneKey, ports } from "../../check/facts.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
-import { type Api, apiFor, kubeconfig } from "../api/client.ts";
+import { type Api, apiAs } from "../api/client.ts";
 import { type CloudSimulation, joinSecretName } from "../clouds/cloud.ts";
 import type { MirrorOnly } from "../clouds/mirror.ts";
 import { type LookUp, newCertificateRequest } from "../clouds/server.ts";
@@ -69,16 +69,12 @@ export const refusedCallsCheck: RehearsalCheck = {
   },
 };
 
-interface MirrorSources {
-  readonly mirror: MirrorOnly;
-  /** Hosts looked up that do not exist, a live list. */
-  readonly lookUps: readonly LookUp[];
-  /** Machines in namespaces, a live list. */
-  readonly running: () => readonly LinuxMachine[];
-}
-
-/** Of a stack whose machines reached nothing but its mirror. */
-export function nothingElseCheck({ mirror, lookUps, running }: MirrorSources): RehearsalCheck {
+/** Of a stack whose machines reached nothing but its mirror. @param lookUps of hosts that do not exist, a live list */
+export function nothingElseCheck(
+  mirror: MirrorOnly,
+  lookUps: readonly LookUp[],
+  { machines }: Cluster,
+): RehearsalCheck {
   const { httpProxy, issuers = [], proxied } = mirror;
   return {
     id: "mirror: nothing else",
@@ -91,7 +87,7 @@ export function nothingElseCheck({ mirror, lookUps, running }: MirrorSources): R
       const refused = proxied.filter((request) => request.refused);
       expectEqual([...new Set(refused.map(({ target }) => target))], [], "hosts that the proxy refused");
       const callers = [...new Set(proxied.map(({ caller }) => caller))].sort();
-      const users = httpProxy === undefined ? [] : running().map(({ address }) => address);
+      const users = httpProxy === undefined ? [] : [...machines.values()].map(({ address }) => address);
       expectEqual(callers, users.sort(), "machines that used the proxy");
       note(`${proxied.length} requests by the proxy`);
     },
@@ -182,9 +178,10 @@ async function askForNames(context: CheckContext): Promise<void> {
   const worker = cloud.machines.find(({ id }) => id === linuxWorkers[0]);
   expect(worker !== undefined, "there is no Linux worker");
   const { server, caCertificate: ca, token } = await joinSecretOf(cloud, worker);
-  const bootstrap = apiFor(kubeconfig({ server, ca, user: { token } }));
-  const other = [...registered.values()].find(({ pool }) => pool !== undefined)?.name ?? "";
-  // It may have registered before registrations were recorded.
+  const bootstrap = apiAs(server, ca, { token });
+  const ofPools = [...registered].filter(([, { metadata }]) => metadata?.labels?.["fenestra.dev/pool"] !== undefined);
+  const other = ofPools[0]?.[0] ?? "";
+  // It is given its label after its registration.
   const controlPlane = (await api.core.listNode({ labelSelector: controlPlaneKey })).items[0]?.metadata?.name;
   expect(controlPlane !== undefined, "there is no control-plane node");
   // The last one of a machine that its group does not have.
@@ -252,8 +249,7 @@ export function replacementCheck(cluster: Cluster, worker: DecodedMachine, follo
       const { server, caCertificate: ca, token } = await joinSecretOf(cloud, machine);
       // What root on the machine may have kept.
       const pem = await cluster.machines.get(machine.id)?.readFile("/var/lib/kubelet/pki/kubelet-client-current.pem");
-      const as = (user: Parameters<typeof kubeconfig>[0]["user"]) => apiFor(kubeconfig({ server, ca, user }));
-      const [thief, bootstrap] = [as({ certificate: pem ?? "", key: pem ?? "" }), as({ token })];
+      const [thief, bootstrap] = [apiAs(server, ca, { pem: pem ?? "" }), apiAs(server, ca, { token })];
       // The number of a machine that its group does not have.
       const hostile = [await ask(bootstrap, `${nodeName.slice(0, -3)}fff`)];
       const [isolate, end, publish, traces] = walk();

@@ -1,5 +1,6 @@
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
+import type { V1Node } from "@kubernetes/client-node";
 import { expect } from "../../check/check.ts";
 import { messageOf } from "../../components/gates/poll.ts";
 import { type Kubectl, kubectlWith } from "../api/apply.ts";
@@ -7,7 +8,6 @@ import { type Api, answersReady, apiFor, isReady } from "../api/client.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
 import { initialiseNodes, startCloudController } from "../clouds/cloudController.ts";
 import { limitsMs, type Progress } from "../host/command.ts";
-import { hardwareOf } from "../host/machineRoot.ts";
 import { logTail, waitFor } from "../host/processes.ts";
 import { imagePrograms } from "../machines/containers.ts";
 import { startKwok } from "../machines/kwok.ts";
@@ -15,7 +15,6 @@ import { diskOf, type LinuxMachine, startLinuxMachine, wipeDisk } from "../machi
 import { endOf, refusal, stuckStage } from "../machines/logs.ts";
 import { type PinnedImages, startWindowsMachine } from "../machines/windowsMachine.ts";
 import type { Programs } from "../programs/obtain.ts";
-import { type RegisteredNode, recordRegistrations } from "./registrations.ts";
 import { type DecodedMachine, type SimulatedInfra, withServedDigests } from "./surroundings.ts";
 
 /** Programs for the launchers of a Linux machine. */
@@ -54,7 +53,7 @@ export class Cluster {
   /** Why kubelets have no Node. */
   readonly refusals = new Refusals(async () => [...(await this.#refused()), ...(await this.#stuck())]);
   readonly #failures = new Refusals(() => this.#stuck());
-  readonly registered = new Map<string, RegisteredNode>();
+  readonly registered = new Map<string, V1Node>();
   readonly api: Api;
   readonly kubectl: Kubectl;
   readonly kubeconfigFile: string;
@@ -78,7 +77,7 @@ export class Cluster {
   }
 
   /**
-   * Starts the control plane, waits until it answers through its load balancer, and records registrations from then on.
+   * Starts the control plane, and waits until it answers through its load balancer.
    *
    * @param meanwhile is begun when its machines boot
    */
@@ -92,7 +91,6 @@ export class Cluster {
     const answers = (): Promise<boolean> => answersReady(kubeconfig);
     await this.#reached("the API to answer through its load balancer", answers, this.refusals);
     progress.line("control plane: /readyz answers through the load balancer");
-    await recordRegistrations(kubeconfig, this.registered);
   }
 
   /** Starts KWOK, which keeps Windows nodes alive and their pods running. */
@@ -110,29 +108,16 @@ export class Cluster {
   ): Promise<LinuxMachine> {
     const { infra, workFolder } = this.#parts;
     const { programs } = this.#release;
-    const name = machine.name.replaceAll(/[^a-zA-Z0-9-]+/g, "-").replace(/-$/, "");
     const started = await startLinuxMachine({
-      name,
-      address: machine.privateIp,
-      interfaceAddress: infra.interfaceOf(machine.privateIp),
-      secondaryAddresses: (machine.secondaryIps ?? []).map(infra.interfaceOf),
-      gateway: infra.gatewayOf(machine.privateIp),
-      network: infra.network,
-      workFolder,
-      hosts: infra.hosts,
-      resolvConf: infra.resolvConf,
-      endpointCa: infra.endpointCa,
+      ...{ machine, around: infra, workFolder, begin },
+      payload: withServedDigests(payload, infra.artifacts),
       programs: {
         containers: this.#parts.containers,
         ...Object.fromEntries(
           [...nodePrograms, ...(controlPlane ? imagePrograms : [])].map((program) => [program, programs[program].path]),
         ),
       },
-      payload: withServedDigests(payload, infra.artifacts),
-      files: infra.files,
       ...(controlPlane ? { disk: diskOf(machine) } : {}),
-      hardware: hardwareOf(machine),
-      begin,
     });
     this.#machines.set(machine.id, started);
     return started;
@@ -165,21 +150,10 @@ export class Cluster {
     const logFile = path.join(workFolder, "logs", identity.nodeName, "kubelet.log");
     this.#windowsLogs.set(machine.name, logFile);
     await startWindowsMachine(payload, {
-      machine,
-      hardware: hardwareOf(machine),
-      identity,
+      ...{ machine, identity, pinnedImages, around: infra, workFolder, api: this.api, logFile, begin },
       readSecret: (name: string, clientId?: string) => cloud.readSecret(machine, name, clientId),
-      pinnedImages,
       kubelet: programs.kubelet.path,
       containers: this.#parts.containers,
-      network: infra.network,
-      interfaceAddress: infra.interfaceOf(machine.privateIp),
-      gateway: infra.gatewayOf(machine.privateIp),
-      hosts: infra.hosts(machine.privateIp),
-      workFolder,
-      api: this.api,
-      logFile,
-      begin,
     });
   }
 
@@ -277,10 +251,14 @@ export class Cluster {
     return successor;
   }
 
-  /** Waits until the API server has taken the Nodes of all kubelets. */
+  /** Waits until the API server has taken the Nodes of all kubelets. The cloud controller begins after it. */
   async untilRegistered(count: number): Promise<void> {
     const look = async (): Promise<boolean> => {
       const { items } = await this.api.core.listNode();
+      for (const node of items) {
+        const { name = "" } = node.metadata ?? {};
+        this.registered.set(name, this.registered.get(name) ?? node);
+      }
       if (items.length < count) throw new Error(`${items.length} are`);
       return true;
     };

@@ -78,16 +78,8 @@ export class ControlPlaneLab {
   /** kubectl on a machine, as its administrator, with its own API server. */
   async kubectl(index: number, ...args: readonly string[]): Promise<string> {
     const machine = this.machine(index);
-    const server = `https://${machine.address}:${ports.api}`;
-    const { code, stdout, stderr } = await machine.run([
-      "kubectl",
-      "--kubeconfig=/etc/kubernetes/admin.conf",
-      `--server=${server}`,
-      "--request-timeout=5s",
-      ...args,
-    ]);
-    if (code !== 0) throw new Error(`kubectl ${args.join(" ")}: ${stderr.trim().split("\n").at(-1)}`);
-    return stdout;
+    const own = ["--kubeconfig=/etc/kubernetes/admin.conf", `--server=https://${machine.address}:${ports.api}`];
+    return said(await machine.run(["kubectl", ...own, "--request-timeout=5s", ...args]), args);
   }
 
   /** etcdctl on a machine, with its own member. */
@@ -105,12 +97,13 @@ export class ControlPlaneLab {
       ...keys,
       ...args,
     ];
-    const { code, stdout, stderr } = await retryWhileUnavailable(
-      () => run(argv),
-      (result) => result.code === 0,
+    return said(
+      await retryWhileUnavailable(
+        () => run(argv),
+        ({ code }) => code === 0,
+      ),
+      args,
     );
-    if (code !== 0) throw new Error(`etcdctl ${args.join(" ")}: ${stderr.trim().split("\n").at(-1)}`);
-    return stdout;
   }
 
   /** Waits until all machines are voting members that answer, and their API servers are ready. */
@@ -142,6 +135,11 @@ export class ControlPlaneLab {
   async untilBooted(): Promise<void> {
     await this.#cluster.untilBooted();
   }
+}
+
+function said({ code, stdout, stderr }: CommandResult, args: readonly string[]): string {
+  if (code === 0) return stdout;
+  throw new Error(`${args.join(" ")}: ${stderr.trim().split("\n").at(-1)}`);
 }
 
 /**

@@ -28,6 +28,7 @@ import {
 import { runOrFail } from "../host/command.ts";
 import { startLoadBalancer } from "../host/loadBalancer.ts";
 import { createNetwork, type Network } from "../host/network.ts";
+import type { Surroundings } from "../machines/linuxMachine.ts";
 
 /** Where the simulated endpoints and load balancers listen: TEST-NET-2 (RFC 5737), outside of every planned network. */
 const outside = cidr("198.51.100.0/24");
@@ -46,25 +47,10 @@ export interface DecodedMachine {
 }
 
 /** The surroundings that machines boot into: network, endpoints, load balancers, artifacts. */
-export interface SimulatedInfra {
-  readonly network: Network;
-  /** A machine's address with the prefix of its whole range: one bridge is the network. */
-  readonly interfaceOf: (address: string) => string;
-  /** The router's address in a machine's range. */
-  readonly gatewayOf: (address: string) => string;
-  /**
-   * Lines of the /etc/hosts of the machine with an address: the simulated endpoints, and the load balancers that it
-   * reaches.
-   */
-  readonly hosts: (address: string) => readonly string[];
-  /** /etc/resolv.conf of every Linux machine. */
-  readonly resolvConf: string;
+export interface SimulatedInfra extends Surroundings {
   /** Look-ups, by machines and pods, of hosts that do not exist, a live list. */
   readonly lookUps: readonly LookUp[];
-  readonly endpointCa: string;
   readonly artifacts: ArtifactFiles;
-  /** Files of every Linux machine that no payload writes, by path. */
-  readonly files: Readonly<Record<string, string>>;
   /** In the publishers' place in a network that reaches only a mirror or a proxy. */
   readonly mirror: MirrorOnly | undefined;
 }

@@ -123,13 +123,13 @@ function tailOf(text: string): string {
  */
 export class RehearsalError extends Error {
   override readonly name = "RehearsalError";
-  /** What to do about it, most likely first. */
-  readonly remedies: readonly string[];
 
-  /** @param problem what is wrong, where, and the value that was found; one sentence */
+  /**
+   * @param problem what is wrong, where, and the value that was found; one sentence
+   * @param remedies what to do about it, most likely first
+   */
   constructor(problem: string, remedies: readonly string[] = []) {
     super([problem, ...remedies.map((remedy) => `  - ${remedy}`)].join("\n"));
-    this.remedies = remedies;
   }
 }
 

@@ -1,9 +1,6 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { readdir, readlink, writeFile } from "node:fs/promises";
-import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { hostPath, runOrFail } from "./command.ts";
+import { runOrFail } from "./command.ts";
 import { waitFor } from "./processes.ts";
 
 interface NetworkOptions {
@@ -137,40 +134,20 @@ async function ipBatch(lines: readonly string[], prefix: readonly string[] = [])
 /** Starts the process that keeps a machine's namespaces open, with its host name. @returns its pid, once they exist */
 async function startHolder(name: string): Promise<number> {
   // Writing to /proc needs root of the initial user namespace, `hostname` only the right to change this one.
-  const script = 'hostname "$0" 2>/dev/null || echo "$0" > /proc/sys/kernel/hostname; echo ready; exec sleep infinity';
-  const child = spawn("unshare", ["--net", "--mount", "--uts", "bash", "-c", script, name], {
-    env: { PATH: hostPath() },
-    detached: true,
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  let problem = "";
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    problem += text;
-  });
-  const lines = createInterface(child.stdout);
-  const failed = Promise.race([once(child, "error"), once(child, "exit")]).then(([reason]) => {
-    throw new Error(`the namespaces of ${name} could not be made: ${problem.trim() || String(reason)}`);
-  });
-  await Promise.race([once(lines, "line"), failed]);
-  failed.catch(() => undefined); // Its end later on is no failure.
-  lines.close();
-  child.stdout.destroy();
-  child.stderr.destroy();
-  child.unref();
-  if (child.pid === undefined) throw new Error(`the namespaces of ${name} have no process`);
-  return child.pid;
+  const setName = 'hostname "$0" 2>/dev/null || echo "$0" > /proc/sys/kernel/hostname';
+  const script = `${setName} && { sleep infinity <&- >&- 2>&- & echo $!; }`;
+  return Number(await runOrFail(["unshare", "--net", "--mount", "--uts", "bash", "-c", script, name]));
 }
 
 /**
- * The processes of the machine of `pid`, itself included. Containers may have their own network and mounts, but no host
- * name.
+ * The other processes of the machine of `pid`. Containers may have their own network and mounts, but no host name.
  */
-async function machineProcesses(pid: number): Promise<readonly number[]> {
+async function othersOf(pid: number): Promise<readonly number[]> {
   const own = await namespaceOf(pid);
   if (own === undefined) return [];
   const pids = (await readdir("/proc")).filter((entry) => /^\d+$/.test(entry)).map(Number);
   const all = await Promise.all(pids.map(async (other) => ({ other, namespace: await namespaceOf(other) })));
-  return all.filter(({ namespace }) => namespace === own).map(({ other }) => other);
+  return all.flatMap(({ other, namespace }) => (namespace === own && other !== pid ? other : []));
 }
 
 async function killMachineProcesses(pid: number): Promise<void> {
@@ -184,10 +161,6 @@ async function killMachineProcesses(pid: number): Promise<void> {
   }
   kill(pid);
   while ((await namespaceOf(pid)) !== undefined) await sleep(5);
-}
-
-async function othersOf(pid: number): Promise<readonly number[]> {
-  return (await machineProcesses(pid)).filter((other) => other !== pid);
 }
 
 function kill(pid: number): void {

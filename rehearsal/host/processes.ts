@@ -1,10 +1,10 @@
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, mkdirSync, openSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { messageOf, poll } from "../../components/gates/poll.ts";
-import { type CommandResult, exitCodeOf, runCommand } from "./command.ts";
+import { type CommandResult, exitCodeOf, killGroup, runCommand } from "./command.ts";
 import { machinePath } from "./rootScripts.ts";
 
 interface MachineNamespaces {
@@ -97,8 +97,7 @@ export async function startInMachine(
     exited,
     exitCode: () => ended,
     async stop(graceMs, whole = false) {
-      const send = (signal: NodeJS.Signals): void =>
-        void spawnSync("kill", ["-s", signal, "--", `${whole ? "-" : ""}${child.pid}`]);
+      const send = (signal: NodeJS.Signals) => (whole ? killGroup(child.pid, signal) : child.kill(signal));
       send("SIGTERM");
       const timer = setTimeout(send, graceMs, "SIGKILL");
       const code = await exited;

@@ -1,4 +1,5 @@
 import { containerFolder, programFolder } from "../host/rootScripts.ts";
+import { containerPrograms } from "../programs/build.ts";
 import { containerdFile, imageServiceSocket } from "./overrides.ts";
 
 /** Programs of Kubernetes' own images, there in /usr/local/bin (kubernetes: build/server-image). */
@@ -59,9 +60,6 @@ export const imageTable: Readonly<Record<string, string>> = {
   "/.rehearsal/images.json": JSON.stringify(knownImages, null, 2),
 };
 
-/** Programs of containerd's, runc's, crictl's and the plug-ins' archives that are at hand. */
-const real = ["bridge", "containerd-shim-runc-v2", "crictl", "host-local", "loopback", "portmap", "ptp"];
-
 /** In place of the publishers' containerd: the real one, with the service for images in front of it. */
 const containerdLauncher = `#!/bin/sh
 # Launcher of the rehearsal: the real containerd, with the few settings that a namespace needs.
@@ -72,7 +70,7 @@ exec ${containerFolder}/containerd --config ${containerdFile}
 
 /** What is published in place of the programs that run containers. */
 export const containerLaunchers: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(real.map((name) => [name, launcher(`${containerFolder}/${name}`)])),
+  ...Object.fromEntries(containerPrograms.map((name) => [name, launcher(`${containerFolder}/${name}`)])),
   containerd: containerdLauncher,
   runc: launcher(`${containerFolder}/stand-in runc`),
 };

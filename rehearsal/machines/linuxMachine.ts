@@ -6,7 +6,7 @@ import { messageOf } from "../../components/gates/poll.ts";
 import { shellQuote } from "../../components/machine/linux/rootfs.ts";
 import type { DecodedUserData } from "../../plan/decode/userData.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
-import { createMachineRoot, type Hardware, readMachineFile, writeMachineFile } from "../host/machineRoot.ts";
+import { createMachineRoot, hardwareOf, readMachineFile, writeMachineFile } from "../host/machineRoot.ts";
 import type { Machine, Network } from "../host/network.ts";
 import { type RunOptions, runInMachine, startInMachine } from "../host/processes.ts";
 import { imageTable } from "./containers.ts";
@@ -14,28 +14,34 @@ import { controlFolder, diskFolder, fakeCommands } from "./fakeCommands.ts";
 import { overridingFiles } from "./overrides.ts";
 import { type ControlAnswer, Systemd } from "./systemd.ts";
 
-interface LinuxMachineOptions {
-  readonly name: string;
-  readonly address: string;
-  /** Address with the prefix of the whole network, and the router's. */
-  readonly interfaceAddress: string;
-  readonly gateway: string;
-  /** Further addresses of the interface, with prefix. */
-  readonly secondaryAddresses: readonly string[];
+/** What machines boot into. */
+export interface Surroundings {
   readonly network: Network;
-  readonly workFolder: string;
-  /** Lines of /etc/hosts for the simulated endpoints, by the machine's address. */
+  /** A machine's address with the prefix of its whole range: one bridge is the network. */
+  readonly interfaceOf: (address: string) => string;
+  /** The router's address in a machine's range. */
+  readonly gatewayOf: (address: string) => string;
+  /**
+   * Lines of the /etc/hosts of the machine with an address: the simulated endpoints, and the load balancers that it
+   * reaches.
+   */
   readonly hosts: (address: string) => readonly string[];
+  /** /etc/resolv.conf of every Linux machine. */
   readonly resolvConf: string;
   /** CA of the simulated endpoints, PEM. */
   readonly endpointCa: string;
-  readonly programs: Readonly<Record<string, string>>;
-  /** Files that its payload does not write, by path. */
+  /** Files of every Linux machine that no payload writes, by path. */
   readonly files: Readonly<Record<string, string>>;
+}
+
+interface LinuxMachineOptions {
+  readonly machine: SimulatedMachine;
   readonly payload: DecodedUserData;
+  readonly around: Surroundings;
+  readonly workFolder: string;
+  readonly programs: Readonly<Record<string, string>>;
   /** Name of the data disk, which a machine with the same name gets again. Default: there is none. */
   readonly disk?: string;
-  readonly hardware: Hardware;
   /** When its power comes on. */
   readonly begin: Promise<void>;
 }
@@ -56,17 +62,19 @@ export interface LinuxMachine {
  * own script brings.
  */
 export async function startLinuxMachine(options: LinuxMachineOptions): Promise<LinuxMachine> {
-  const { name, network, workFolder } = options;
-  const machine = await network.addMachine({ name, address: options.interfaceAddress, gateway: options.gateway });
+  const { around, workFolder } = options;
+  const { privateIp: address, secondaryIps = [] } = options.machine;
+  const name = options.machine.name.replaceAll(/[^a-zA-Z0-9-]+/g, "-").replace(/-$/, "");
+  const machine = await addMachine(around, name, address);
   const controlVolume = `control-${name}-${machine.pid}`;
   const logFolder = path.join(workFolder, "logs", name);
   await mkdir(logFolder, { recursive: true });
   await createMachineRoot(machine, {
     workFolder,
-    hosts: [`${options.address} ${name}`, ...options.hosts(options.address)],
-    resolvConf: options.resolvConf,
-    extraCa: options.endpointCa,
-    hardware: options.hardware,
+    hosts: [`${address} ${name}`, ...around.hosts(address)],
+    resolvConf: around.resolvConf,
+    extraCa: around.endpointCa,
+    hardware: hardwareOf(options.machine),
     commands: fakeCommands,
     programs: options.programs,
     volumes: { [controlFolder]: controlVolume, ...(options.disk === undefined ? {} : { [diskFolder]: options.disk }) },
@@ -77,15 +85,15 @@ export async function startLinuxMachine(options: LinuxMachineOptions): Promise<L
     if (command === "systemd-notify") return systemd.notified(args.at(-1) ?? "");
     return { code: 127, text: `no fake for ${command}` };
   });
-  for (const [file, content] of Object.entries({ ...imageTable, ...overridingFiles(), ...options.files }))
+  for (const [file, content] of Object.entries({ ...imageTable, ...overridingFiles(), ...around.files }))
     await writeMachineFile(machine.pid, file, content);
   const { files, fetched } = options.payload;
   for (const { path: file, content, mode } of files.filter(({ path: file }) => !fetched.includes(file)))
     await writeMachineFile(machine.pid, file, content, Number.parseInt(mode ?? "0644", 8));
   // cloud-init's source for Azure puts all addresses on the interface before it runs user data (canonical/cloud-init:
   // DataSourceAzure.py).
-  if (options.secondaryAddresses.length > 0) {
-    const lines = options.secondaryAddresses.map((address) => `address add ${address} dev eth0\n`);
+  if (secondaryIps.length > 0) {
+    const lines = secondaryIps.map((further) => `address add ${around.interfaceOf(further)} dev eth0\n`);
     await runInMachine(machine, ["ip", "-batch", "-"], { stdin: lines.join("") });
   }
   await options.begin;
@@ -93,7 +101,7 @@ export async function startLinuxMachine(options: LinuxMachineOptions): Promise<L
   await startInMachine(machine, ["bash", "-c", script], { logFile: path.join(logFolder, "cloud-init.log") });
   return {
     name,
-    address: options.address,
+    address,
     machine,
     systemd,
     readFile: (file) => readMachineFile(machine.pid, file),
@@ -105,6 +113,12 @@ export async function startLinuxMachine(options: LinuxMachineOptions): Promise<L
       await machine.destroy();
     },
   };
+}
+
+/** Adds a machine to the network. */
+export async function addMachine(around: Surroundings, name: string, address: string): Promise<Machine> {
+  const { network, interfaceOf, gatewayOf } = around;
+  return await network.addMachine({ name, address: interfaceOf(address), gateway: gatewayOf(address) });
 }
 
 /** Makes a data disk as empty as a new one. */

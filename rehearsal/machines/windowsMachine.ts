@@ -5,11 +5,12 @@ import { type DecodedUserData, fileContent } from "../../plan/decode/userData.ts
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import type { Api } from "../api/client.ts";
 import { limitsMs } from "../host/command.ts";
-import { createMachineRoot, type Hardware, writeMachineFile } from "../host/machineRoot.ts";
-import type { Machine, Network } from "../host/network.ts";
+import { createMachineRoot, hardwareOf, writeMachineFile } from "../host/machineRoot.ts";
+import type { Machine } from "../host/network.ts";
 import { type MachineProcess, startInMachine, waitFor } from "../host/processes.ts";
 import { containerFolder, programFolder } from "../host/rootScripts.ts";
 import { giveToKwok } from "./kwok.ts";
+import { addMachine, type Surroundings } from "./linuxMachine.ts";
 import { refusal } from "./logs.ts";
 import { linuxBuildDropIn, windowsDropInFolder, windowsRuntimeSocket } from "./overrides.ts";
 
@@ -18,11 +19,7 @@ interface WindowsMachineOptions extends WindowsIdentity {
   readonly kubelet: string;
   /** Folder of the programs that run containers. */
   readonly containers: string;
-  readonly network: Network;
-  /** Address with the prefix of the whole network, and the router's. */
-  readonly interfaceAddress: string;
-  readonly gateway: string;
-  readonly hosts: readonly string[];
+  readonly around: Surroundings;
   readonly workFolder: string;
   /** The administrator's, for what comes after the kubelet. */
   readonly api: Api;
@@ -38,15 +35,15 @@ interface WindowsMachineOptions extends WindowsIdentity {
  * node.
  */
 export async function startWindowsMachine(payload: DecodedUserData, options: WindowsMachineOptions): Promise<void> {
-  const { network, identity } = options;
+  const { around, identity } = options;
   const name = identity.nodeName;
-  const machine = await network.addMachine({ name, address: options.interfaceAddress, gateway: options.gateway });
+  const machine = await addMachine(around, name, options.machine.privateIp);
   const release = windowsRelease(options.machine, options.pinnedImages);
   try {
     await createMachineRoot(machine, {
       workFolder: options.workFolder,
-      hosts: [`${machine.address} ${name}`, ...options.hosts],
-      hardware: options.hardware,
+      hosts: [`${machine.address} ${name}`, ...around.hosts(machine.address)],
+      hardware: hardwareOf(options.machine),
       programs: { containers: options.containers, kubelet: options.kubelet },
     });
     await options.begin;
@@ -89,11 +86,11 @@ async function untilRegistered(
  * status (kubernetes: pkg/kubelet/kubelet_node_status.go, updateNode). Pods that came for that system go first.
  */
 async function handOver(options: WindowsMachineOptions): Promise<void> {
-  const { identity, hardware, api } = options;
+  const { identity, machine, api } = options;
   const name = identity.nodeName;
-  const { year, build } = windowsRelease(options.machine, options.pinnedImages);
+  const { year, build } = windowsRelease(machine, options.pinnedImages);
   await api.coordination.deleteNamespacedLease({ name, namespace: "kube-node-lease" }).catch(() => undefined);
-  const disk = { "ephemeral-storage": `${hardware.diskGib}Gi` };
+  const disk = { "ephemeral-storage": `${hardwareOf(machine).diskGib}Gi` };
   const system = {
     operatingSystem: "windows",
     osImage: `Windows Server ${year} Datacenter`,
@@ -212,7 +209,6 @@ function windowsRelease(machine: SimulatedMachine, pinned: PinnedImages): Window
 /** What a Windows machine joins with, besides its payload. */
 interface WindowsIdentity {
   readonly machine: SimulatedMachine;
-  readonly hardware: Hardware;
   readonly identity: BootIdentity;
   readonly readSecret: (name: string, clientId?: string) => Promise<string>;
   readonly pinnedImages: PinnedImages;

@@ -82,7 +82,7 @@ export async function buildPrograms(builds: readonly Build[], options: BuildOpti
         await goBuild({ ...options, go, work, names, packages: missing.map(({ goPackage }) => goPackage) });
         for (const { goPackage, file } of missing) {
           await mkdir(dirname(file), { recursive: true });
-          await rename(join(work, missing.length === 1 ? alone : outputName(goPackage)), file);
+          await rename(join(work, outputName(goPackage)), file);
         }
       });
     } finally {
@@ -92,13 +92,7 @@ export async function buildPrograms(builds: readonly Build[], options: BuildOpti
   });
 }
 
-/** Name of a program that is built alone. */
-const alone = "program";
-
-/**
- * Name that `go build` gives one of several programs: the last part of its package's path, without a major version's
- * number.
- */
+/** Name that `go build` gives a program: the last part of its package's path, without a major version's number. */
 function outputName(goPackage: string): string {
   return goPackage.replace(/\/v\d+$/, "").replace(/^.*\//, "");
 }
@@ -121,24 +115,20 @@ async function goBuild(options: GoBuild): Promise<void> {
     ...(modFile === undefined ? [] : [`-modfile=${modFile}`]),
     ...(tagsOfC === undefined ? [] : ["-tags", tagsOfC]),
   ];
-  const child = spawn(
-    options.go,
-    ["build", ...args, "-o", join(options.work, options.packages.length === 1 ? alone : "/"), ...options.packages],
-    {
-      cwd: options.folder,
-      env: {
-        ...process.env,
-        // The compiler collects less garbage: a seventh less processor time (kubeadm with nothing built: 187 s, not
-        // 219), for memory.
-        GOGC: process.env.GOGC ?? "400",
-        CGO_ENABLED: tagsOfC === undefined ? "0" : "1",
-        GOWORK: "off",
-        GOOS: "linux",
-        GOARCH: goArch(process.arch),
-      },
-      stdio: ["ignore", "ignore", "pipe"],
+  const child = spawn(options.go, ["build", ...args, "-o", join(options.work, "/"), ...options.packages], {
+    cwd: options.folder,
+    env: {
+      ...process.env,
+      // The compiler collects less garbage: a seventh less processor time (kubeadm with nothing built: 187 s, not
+      // 219), for memory.
+      GOGC: process.env.GOGC ?? "400",
+      CGO_ENABLED: tagsOfC === undefined ? "0" : "1",
+      GOWORK: "off",
+      GOOS: "linux",
+      GOARCH: goArch(process.arch),
     },
-  );
+    stdio: ["ignore", "ignore", "pipe"],
+  });
   let problem = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     problem = (problem + text).slice(-4_000);
@@ -169,7 +159,7 @@ interface RepoProgram extends Omit<Build, "file">, Pick<BuildOptions, "label" | 
 }
 
 /** How this project's programs are built: those of one module and its versions in one call. */
-export async function repoBuilds(programs: readonly RepoProgram[]): Promise<readonly Build[]> {
+async function repoBuilds(programs: readonly RepoProgram[]): Promise<readonly Build[]> {
   return await Promise.all(
     programs.map(async (program) => ({ ...program, file: join(defaultCache(), await keyOf(program), program.name) })),
   );
@@ -224,6 +214,9 @@ const containerPackages: readonly string[] = [
   "./stand-in",
   "./windows-runtime",
 ];
+
+/** Names of those programs. */
+export const containerPrograms: readonly string[] = containerPackages.map((goPackage) => basename(goPackage));
 
 /**
  * Finds or builds the programs that run containers: those of Linux machines, and what Windows nodes have.

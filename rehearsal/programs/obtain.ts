@@ -3,9 +3,8 @@ import { existsSync } from "node:fs";
 import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import { minorOf } from "../../components/model/releases.ts";
 import type { Progress } from "../host/command.ts";
-import { buildPrograms, installGo, kubeletChecker, linkerFlags, repoBuilds } from "./build.ts";
+import { buildPrograms, installGo, linkerFlags } from "./build.ts";
 import {
   catalog,
   defaultCache,
@@ -124,13 +123,10 @@ async function downloadAll(names: readonly ProgramName[], work: string, search: 
   progress.line([`official download not reachable: ${waiting.join(", ")}`, ...problems.values()].join("\n"));
 }
 
-/** Builds programs, and beside them what is made of Kubernetes' code, by one call. */
 async function buildMissing(names: readonly ProgramName[], search: Search): Promise<void> {
-  if (names.length === 0) return;
   const { versions, modFile, source, progress } = search;
-  const own = names.includes("kubelet") ? [kubeletChecker(minorOf(versions.kubernetes), modFile)] : [];
   const builds = names.map((name) => ({ name, ...catalog[name], file: programOf(name, search).path }));
-  await buildPrograms([...builds, ...(await repoBuilds(own)).filter(({ file }) => !existsSync(file))], {
+  await buildPrograms(builds, {
     ...{ progress, modFile, folder: runtimeFolder, linker: linkerFlags(versions) },
     label: source === undefined ? "rehearsal/runtime" : `rehearsal/runtime, the source of ${source},`,
     withoutGo: () =>

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { paintFor } from "../../check/report.ts";
@@ -86,7 +87,7 @@ async function outside(settings: Resolved, progress: Progress): Promise<boolean 
 }
 
 async function withinNamespaces(settings: Resolved, inside: Inside, progress: Progress): Promise<boolean> {
-  const { keep, only, wanted, updateTo } = settings;
+  const { keep, wanted, updateTo } = settings;
   const quiet: Progress = { startedAt: progress.startedAt, line: () => undefined };
   const release = await findRelease(wanted, quiet);
   const paint = paintFor(process.stdout);
@@ -102,7 +103,7 @@ async function withinNamespaces(settings: Resolved, inside: Inside, progress: Pr
     paint,
     onReady: keep ? (view) => untilInterrupted(progress, view, inside.enterCommand() ?? []) : undefined,
   });
-  const { lines, passed } = summary(reports, only, paint);
+  const { lines, passed } = summary(reports, paint);
   for (const line of lines) console.log(line);
   return passed;
 }
@@ -122,16 +123,5 @@ async function untilInterrupted(
       ...[...shells].map(([name, shell]) => `# a shell on ${name}\n${[...enter, ...shell].join(" ")}`),
     ].join("\n"),
   );
-  await interruption();
-}
-
-async function interruption(): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const timer = setInterval(() => undefined, 60_000);
-    for (const signal of ["SIGINT", "SIGTERM"] as const)
-      process.once(signal, () => {
-        clearInterval(timer);
-        resolve();
-      });
-  });
+  await Promise.race(["SIGINT", "SIGTERM"].map((signal) => once(process, signal)));
 }

@@ -1,6 +1,6 @@
 import { loadConfig } from "../../components/config/load.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
-import { contains, parseCidr } from "../../components/model/cidr.ts";
+import { proxyTo } from "../../components/gates/proxy.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { makePlan, type PlanRequest } from "../../plan/report/makePlan.ts";
 import { mirrorList } from "../../plan/report/mirrorList.ts";
@@ -25,27 +25,14 @@ export async function mirrorSettings(
   return {
     artifacts,
     // Machines ask such a mirror themselves, and nothing is left for the proxy.
-    httpProxy: artifacts !== undefined && withoutProxy(new URL(artifacts).hostname, noProxy) ? undefined : httpProxy,
+    httpProxy:
+      artifacts === undefined ? httpProxy : proxyTo(artifacts, { HTTPS_PROXY: httpProxy, NO_PROXY: noProxy.join() }),
     proxyLogin: basicLogin(proxyCredentials),
     mirrorLogin: artifacts === undefined ? undefined : basicLogin(registryCredentials[new URL(artifacts).host]),
     authority,
     issuers,
     list: change?.(list) ?? list,
   };
-}
-
-/**
- * Whether an exception covers a host: its name, or a domain above it (curl(1), `--noproxy`;
- * golang.org/x/net/http/httpproxy).
- */
-function withoutProxy(host: string, exceptions: readonly string[]): boolean {
-  const inRange = (text: string): boolean => {
-    const [range, address] = [parseCidr(text), parseCidr(`${host}/32`)];
-    return range !== undefined && address !== undefined && contains(range, address);
-  };
-  return exceptions.some(
-    (each) => each === host || inRange(each) || host.endsWith(each.startsWith(".") ? each : `.${each}`),
-  );
 }
 
 /** A login as in basic authentication. */

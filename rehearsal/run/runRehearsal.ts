@@ -233,8 +233,6 @@ function toolsOf({ cluster, cloud, ...world }: World, applied: Applied): Rehears
     refusedObjects: applied.refused,
     warnings: applied.warnings,
     api: cluster.api,
-    namespace: "default",
-    waitingImage: "registry.example.test/app:1.0",
     kubectl: cluster.kubectl,
     pools: world.pools,
     registered: cluster.registered,

@@ -16,7 +16,10 @@ import { listening, suiteFolder } from "../support/suite.ts";
 describe("host check", () => {
   const inotify = { wanted: 0, used: 0 };
   const fine: HostFacts = { platform: "linux", root: false, missingTools: [], attempt: "", settings: {}, inotify };
-  const remedies = (facts: Partial<HostFacts>) => hostProblem({ ...fine, ...facts })?.remedies;
+  const remedies = (facts: Partial<HostFacts>) =>
+    hostProblem({ ...fine, ...facts })
+      ?.message.split("\n  - ")
+      .slice(1);
   const container = "in a container: docker run --privileged, or run on the host itself";
 
   it("is content when the attempt succeeded", () => assert.equal(hostProblem(fine), undefined));
