@@ -23,7 +23,6 @@ export interface AzureHost {
   readonly image: PropertyMap;
   readonly identities: readonly string[];
   readonly subnet: RecordedResource;
-  readonly extensions: readonly AzureExtension[];
   /** Seconds of notice ahead of its end, where its model gives some. */
   readonly noticeSeconds?: number;
 }
@@ -140,7 +139,7 @@ function common(
   const image = mapOf(storage.imageReference);
   const identities = listOf(mapOf(inputs.identity).userAssignedIdentities).flatMap((id) => textOf(id) ?? []);
   return {
-    host: { os, image, identities, extensions, resourceGroup: textOf(inputs.resourceGroupName) ?? "" },
+    host: { os, image, identities, resourceGroup: textOf(inputs.resourceGroupName) ?? "" },
     machine: {
       cloud: "azure" as const,
       urn,
@@ -204,7 +203,7 @@ function rangeOf({ outputs }: RecordedResource): string {
   return textOf(outputs.addressPrefix) ?? textOf(listOf(outputs.addressPrefixes)[0]) ?? "";
 }
 
-export interface AzureExtension {
+interface AzureExtension {
   readonly publisher: string;
   readonly type: string;
   readonly settings: PropertyMap;
@@ -229,16 +228,4 @@ function startCommandOf(extensions: readonly AzureExtension[]): string | undefin
     ({ publisher, type }) => publisher === "Microsoft.Compute" && type === "CustomScriptExtension",
   );
   return textOf(script?.protectedSettings.commandToExecute) ?? textOf(script?.settings.commandToExecute);
-}
-
-/** Probed by TCP, without a path (Azure documentation, "Application Health extension"); HTTP is not imitated. */
-export function healthPortOf(extensions: readonly AzureExtension[]): number | undefined {
-  const probe = extensions.find(
-    ({ publisher, type, settings }) =>
-      publisher === "Microsoft.ManagedServices" &&
-      /^ApplicationHealth(Linux|Windows)$/.test(type) &&
-      textOf(settings.protocol) === "tcp" &&
-      settings.requestPath === undefined,
-  );
-  return numberOf(probe?.settings.port);
 }

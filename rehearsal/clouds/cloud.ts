@@ -97,10 +97,4 @@ export interface CloudSimulation {
   /** Action by which machines read a secret. */
   readonly readAction: string;
   readonly secretNames: () => readonly string[];
-  /**
-   * Whether a machine's group takes it for one in service: each launch hook was completed, or its health extension
-   * finds it healthy.
-   * @param listens whether the machine finds a TCP port of its own open
-   */
-  readonly inService: (machine: SimulatedMachine, listens: (port: number) => Promise<boolean>) => Promise<boolean>;
 }

@@ -155,7 +155,7 @@ interface Answerer {
   readonly service: string;
   /** Secret with its certificate, which the API server checks. Default: it checks none. */
   readonly secret?: string;
-  readonly answer: (url: string, body: Buffer) => object;
+  readonly answer: (body: Buffer) => object;
 }
 
 const answerers: readonly Answerer[] = [
@@ -163,16 +163,19 @@ const answerers: readonly Answerer[] = [
     // It allows each pod with an account.
     service: "gmsa-webhook",
     secret: "gmsa-webhook-certificate",
-    answer: (_, body) => {
+    answer: (body) => {
       const response = { uid: JSON.parse(body.toString()).request.uid, allowed: true };
       return { apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response };
     },
   },
   {
-    // It has no figures. While nobody answers for a registered API, no deleted namespace ends
+    // It has nothing to list. While nobody answers for a registered API, no deleted namespace ends
     // (kubernetes/kubernetes#60807).
     service: "metrics-server",
-    answer: metricsAt,
+    answer: () => ({
+      ...{ kind: "APIResourceList", apiVersion: "v1", groupVersion: "metrics.k8s.io/v1beta1" },
+      resources: [],
+    }),
   },
 ];
 
@@ -187,23 +190,10 @@ async function answerFor({ service, secret, answer }: Answerer, { core }: Api, n
   const pem = (name: string, own: string): string =>
     secret === undefined ? own : Buffer.from(data[name] ?? "", "base64").toString();
   await network.addAddress(address);
-  const handle: EndpointHandler = ({ url, body }) => {
+  const handle: EndpointHandler = ({ body }) => {
     const headers = { "content-type": "application/json" };
-    return { status: 200, headers, body: JSON.stringify(answer(url, body)) };
+    return { status: 200, headers, body: JSON.stringify(answer(body)) };
   };
   await listen(address, 443, handle, { cert: pem("tls.crt", certificate), key: pem("tls.key", key) });
   return true;
-}
-
-/** The answers of the API of metrics (kubernetes-sigs/metrics-server: pkg/api/install.go). */
-function metricsAt(url: string): object {
-  const groupVersion = "metrics.k8s.io/v1beta1";
-  const resource = (name: string, kind: string, namespaced: boolean) => ({
-    ...{ name, singularName: "", kind, namespaced },
-    verbs: ["get", "list"],
-  });
-  const resources = [resource("nodes", "NodeMetrics", false), resource("pods", "PodMetrics", true)];
-  if (/\/v1beta1\/?(\?|$)/.test(url)) return { kind: "APIResourceList", apiVersion: "v1", groupVersion, resources };
-  const kind = /\/nodes(\?|$)/.test(url) ? "NodeMetricsList" : "PodMetricsList";
-  return { kind, apiVersion: groupVersion, metadata: {}, items: [] };
 }

@@ -4,7 +4,7 @@ import { createServer as createHttpServer, type IncomingMessage, request, type S
 import { createServer as createHttpsServer } from "node:https";
 import { connect, isIPv4 } from "node:net";
 import type { Duplex } from "node:stream";
-import type { MirrorFile, MirrorList } from "../../plan/report/mirrorList.ts";
+import type { MirrorList } from "../../plan/report/mirrorList.ts";
 import { registryHost, tagsOf } from "./publishers.ts";
 import {
   type EndpointHandler,
@@ -13,20 +13,6 @@ import {
   listen,
   type TlsIdentity,
 } from "./server.ts";
-
-interface FilledMirror {
-  readonly handle: EndpointHandler;
-  /** Rejected by the first request for a file that the mirror does not hold, or without its login; never fulfilled. */
-  readonly lacks: Promise<never>;
-}
-
-/** A machine asked the mirror for a file that the list does not name. */
-class MirrorLacksError extends Error {
-  override readonly name = "MirrorLacksError";
-  constructor(url: string) {
-    super(`a machine wants ${url}, and there is only what \`fenestra mirror\` names`);
-  }
-}
 
 /**
  * Where a mirror holds a publisher's file, by the help of `fenestra mirror`: below its base URL, host and path. Without
@@ -39,23 +25,21 @@ function placeOnMirror(base: string | undefined, url: string): string {
 }
 
 /**
- * A mirror that holds what `fenestra mirror` names, and nothing else.
+ * A mirror, or without its base URL the publishers themselves, that holds what `fenestra mirror` names, and nothing
+ * else.
  *
- * @param base base URL of the mirror; without one these are the publishers themselves
- * @param files files of the list
  * @param contents a file by its place on the mirror
  * @param images answers what is asked of a registry
- * @param login `user:password` that every request must carry, if any
+ * @param lack is told of a request for what it does not hold, or without its login
  */
 function filledMirror(
-  base: string | undefined,
-  files: readonly MirrorFile[],
+  { artifacts: base, mirrorLogin: login, list }: MirrorSettings,
   contents: (place: string) => Buffer,
   images: EndpointHandler,
-  login?: string,
-): FilledMirror {
+  lack: (why: string) => void,
+): EndpointHandler {
   const held = new Map<string, Buffer>();
-  for (const { url, checksumUrl } of files) {
+  for (const { url, checksumUrl } of list.files) {
     const place = placeOnMirror(base, url);
     const content = contents(place);
     held.set(place, content);
@@ -65,28 +49,19 @@ function filledMirror(
     const at = placeOnMirror(base, checksumUrl);
     held.set(at, Buffer.concat([held.get(at) ?? Buffer.alloc(0), Buffer.from(sum)]));
   }
-  const lacking = Promise.withResolvers<never>();
-  // Nobody may be waiting any more.
-  lacking.promise.catch(() => undefined);
-  return {
-    lacks: lacking.promise,
-    handle: async (request) => {
-      const { caller, host, url: path, headers } = request;
-      const url = `${base === undefined ? `https://${host}` : new URL(base).origin}${path}`;
-      if (login !== undefined && headers.authorization !== basicAuthorization(login)) {
-        lacking.reject(new Error(`${caller} asks the mirror for ${url} without its login`));
-        return { status: 401, headers: { "www-authenticate": basicChallenge } };
-      }
-      if (path.startsWith("/v2/")) {
-        const answer = await images(request);
-        if (answer.status === 404) lacking.reject(new MirrorLacksError(url));
-        return answer;
-      }
-      const body = held.get(url);
-      if (body !== undefined) return { status: 200, body };
-      lacking.reject(new MirrorLacksError(url));
-      return { status: 404 };
-    },
+  return async (request) => {
+    const { caller, host, url: path, headers } = request;
+    const url = `${base === undefined ? `https://${host}` : new URL(base).origin}${path}`;
+    if (login !== undefined && headers.authorization !== basicAuthorization(login)) {
+      lack(`${caller} asks the mirror for ${url} without its login`);
+      return { status: 401, headers: { "www-authenticate": basicChallenge } };
+    }
+    const body = held.get(url);
+    const answer = path.startsWith("/v2/")
+      ? await images(request)
+      : { status: body === undefined ? 404 : 200, body: body ?? "" };
+    if (answer.status === 404) lack(`a machine wants ${url}, and there is only what \`fenestra mirror\` names`);
+    return answer;
   };
 }
 
@@ -168,31 +143,28 @@ function placeOfImage(reference: string, mirror: string | null): { host: string;
  */
 export async function startMirrorOnly(parts: MirrorParts): Promise<MirrorOnly> {
   const { settings, newAddress, contents } = parts;
-  const { authority = parts.authority } = settings;
-  const { artifacts, httpProxy, proxyLogin, mirrorLogin, list } = settings;
-  const mirror = filledMirror(artifacts, list.files, contents, imagesOf(list, parts.registry), mirrorLogin);
+  const { artifacts, httpProxy, proxyLogin, list, authority = parts.authority } = settings;
+  const lacking = Promise.withResolvers<never>();
+  // Nobody may be waiting any more.
+  lacking.promise.catch(() => undefined);
+  const lack = (why: string): void => lacking.reject(new Error(why));
+  const mirror = filledMirror(settings, contents, imagesOf(list, parts.registry), lack);
   const ofImages = list.images.map(({ reference, mirror }) => placeOfImage(reference, mirror).host);
   const publishers =
     artifacts === undefined ? [...new Set([...list.files.map(({ url }) => new URL(url).hostname), ...ofImages])] : [];
   const place = await standAt(new URL(artifacts ?? `https://${publishers[0]}`), newAddress, authority, publishers);
-  const server = await listen(place.address, place.port, mirror.handle, place.tls);
-  const refused = Promise.withResolvers<never>();
+  const server = await listen(place.address, place.port, mirror, place.tls);
   // The alert by which a client refuses a certificate (RFC 8446, section 6.2).
   server.on("tlsClientError", ({ message }: Error) => {
-    if (/unknown ca/i.test(message)) refused.reject(new Error(`a machine does not trust the mirror ${artifacts}`));
+    if (/unknown ca/i.test(message)) lack(`a machine does not trust the mirror ${artifacts}`);
   });
   const proxy = httpProxy === undefined ? undefined : await standAt(new URL(httpProxy), newAddress, authority);
-  const onDenied = ({ caller, target }: ProxiedRequest): void =>
-    refused.reject(new Error(`${caller} asks the proxy for ${target} without its login`));
   const routes = new Map<string, Upstream>(
     [place.authority, ...publishers.map((host) => `${host}:443`)].map((at): [string, Upstream] => [at, place]),
   );
   routes.set(`${registryHost}:443`, { address: parts.endpoint, port: 443 });
-  const proxied = proxy === undefined ? [] : await startProxy({ ...proxy, routes, login: proxyLogin, onDenied });
-  const lacks = Promise.race([mirror.lacks, refused.promise]);
-  // Nobody may be waiting any more.
-  lacks.catch(() => undefined);
-  return { ...settings, hosts: (proxy ?? place).hosts, proxied, lacks };
+  const proxied = proxy === undefined ? [] : await startProxy({ ...proxy, routes, login: proxyLogin, lack });
+  return { ...settings, hosts: (proxy ?? place).hosts, proxied, lacks: lacking.promise };
 }
 
 /** Where a URL's server listens in this network, and how machines find it. */
@@ -242,7 +214,7 @@ interface ProxyOptions {
   /** `user:password` that every request must carry. Default none. */
   readonly login?: string | undefined;
   /** Is told of each request without it. */
-  readonly onDenied?: (request: ProxiedRequest) => void;
+  readonly lack: (why: string) => void;
 }
 
 /**
@@ -255,16 +227,16 @@ async function startProxy({
   tls,
   routes,
   login,
-  onDenied,
+  lack,
 }: ProxyOptions): Promise<readonly ProxiedRequest[]> {
   const requests: ProxiedRequest[] = [];
   /** Where a request goes, or the status of its refusal. */
   const route = ({ socket, headers }: IncomingMessage, target: string): Upstream | 403 | 407 => {
     const denied = login !== undefined && headers["proxy-authorization"] !== basicAuthorization(login);
     const upstream = denied ? undefined : routes.get(target);
-    const request = { caller: socket.remoteAddress ?? "", target, refused: upstream === undefined };
-    requests.push(request);
-    if (denied) onDenied?.(request);
+    const caller = socket.remoteAddress ?? "";
+    requests.push({ caller, target, refused: upstream === undefined });
+    if (denied) lack(`${caller} asks the proxy for ${target} without its login`);
     return upstream ?? (denied ? 407 : 403);
   };
   const onRequest = (incoming: IncomingMessage, response: ServerResponse): void => {
@@ -304,7 +276,7 @@ function forward(incoming: IncomingMessage, response: ServerResponse, url: URL, 
   incoming.pipe(onward);
 }
 
-function tunnel(socket: Duplex, head: Buffer, { address, port }: Upstream): void {
+export function tunnel(socket: Duplex, head: Buffer, { address, port }: Upstream): void {
   const upstream = connect(port, address, () => {
     socket.write("HTTP/1.1 200 Connection established\r\n\r\n");
     upstream.write(head);

@@ -48,12 +48,7 @@ const archives: Readonly<Record<string, (version: string) => Readonly<Record<str
   }),
   crictl: () => ({ crictl: "crictl" }),
   "cni-plugins": () =>
-    Object.fromEntries(
-      ["bridge", "host-local", "loopback", "portmap", "ptp", "bandwidth", "firewall", "tuning"].map((plugin) => [
-        plugin,
-        plugin,
-      ]),
-    ),
+    Object.fromEntries(["bridge", "host-local", "loopback", "portmap", "ptp"].map((plugin) => [plugin, plugin])),
   etcd: (version) => ({
     [`etcd-v${version}-linux-amd64/etcd`]: "etcd",
     [`etcd-v${version}-linux-amd64/etcdctl`]: "etcdctl",
@@ -83,15 +78,24 @@ export async function artifactFiles(lines: readonly ArtifactLine[], workFolder: 
 }
 
 async function archive(name: string, contents: Readonly<Record<string, string>>, workFolder: string): Promise<Buffer> {
-  const folder = path.join(workFolder, "artifacts", name);
-  for (const [file, program] of Object.entries(contents)) {
+  const files = Object.entries(contents).map(([file, program]) => [file, programFile(program)]);
+  return await packed(path.join(workFolder, "artifacts", name), Object.fromEntries(files), "--gzip");
+}
+
+/** A folder with these files as an archive. @param options of tar */
+async function packed(
+  folder: string,
+  files: Readonly<Record<string, string>>,
+  ...options: readonly string[]
+): Promise<Buffer> {
+  for (const [file, content] of Object.entries(files)) {
     const target = path.join(folder, file);
     await mkdir(path.dirname(target), { recursive: true });
-    await writeFile(target, programFile(program), { mode: 0o755 });
+    await writeFile(target, content, { mode: 0o755 });
   }
-  const packed = `${folder}.tar.gz`;
-  await runOrFail(["tar", "--create", "--gzip", "--file", packed, "--directory", folder, ...(await readdir(folder))]);
-  return await readFile(packed);
+  const into = ["--file", `${folder}.tar`, "--directory", folder];
+  await runOrFail(["tar", "--create", ...options, ...into, ...(await readdir(folder))]);
+  return await readFile(`${folder}.tar`);
 }
 
 function isProgram(name: string): boolean {
@@ -118,17 +122,17 @@ export function artifactServer(
   lines: readonly ArtifactLine[],
   files: ArtifactFiles,
 ): { handle: EndpointHandler; hosts: readonly string[] } {
-  const names = new Map(lines.map(({ name, url }) => [url, name]));
+  const held = new Map<string, string | Buffer>();
+  for (const { name, url } of lines) {
+    const file = files.get(name) ?? "";
+    const sum = `${createHash("sha256").update(file).digest("hex")}\n`;
+    held.set(url, file).set(`${url}.sha256`, sum).set(`${url}.sha256sum`, sum);
+  }
   return {
-    hosts: [...new Set([...names.keys()].map((url) => new URL(url).hostname))],
+    hosts: [...new Set(lines.map(({ url }) => new URL(url).hostname))],
     handle: ({ host, url }) => {
-      const wanted = `https://${host}${url}`;
-      const name = names.get(wanted);
-      const checksumOf = names.get(wanted.replace(/\.(sha256|sha256sum)$/, ""));
-      const file = files.get(name ?? checksumOf ?? "");
-      if (file === undefined) return { status: 404 };
-      if (name !== undefined) return { status: 200, body: file };
-      return { status: 200, body: `${createHash("sha256").update(file).digest("hex")}\n` };
+      const body = held.get(`https://${host}${url}`);
+      return body === undefined ? { status: 404 } : { status: 200, body };
     },
   };
 }
@@ -204,9 +208,6 @@ async function makeLayer(folder: string): Promise<Buffer> {
   };
   for (const each of ["etc/ssl/certs", "run", "tmp", "var/tmp"])
     await mkdir(path.join(folder, each), { recursive: true });
-  for (const [file, content] of Object.entries(files)) await writeFile(path.join(folder, file), content);
   await runOrFail(["chmod", "1777", path.join(folder, "tmp"), path.join(folder, "var/tmp")]);
-  const tar = ["tar", "--create", "--owner=0", "--group=0", "--file", `${folder}.tar`, "--directory", folder, "."];
-  await runOrFail(tar);
-  return await readFile(`${folder}.tar`);
+  return await packed(folder, files, "--owner=0", "--group=0");
 }

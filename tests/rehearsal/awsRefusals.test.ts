@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { mock } from "node:test";
 import { resourcesOfType, textOf } from "../../components/gates/values.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import { simulateAws } from "../../rehearsal/clouds/aws/cloud.ts";
@@ -75,6 +76,18 @@ function refusalOf({ status, body }: EndpointAnswer): string {
   const kind = /"__type":"([^"]+)"|<Message>(.*)<\/Message>/.exec(String(body));
   return [status, ...(kind?.slice(1).filter((text) => text !== undefined) ?? [])].join(" ");
 }
+
+describe("the simulated AWS", () => {
+  it("names Windows as platform alone, as EC2 does", async () => {
+    const { cloud, machine, send } = start();
+    const windows = cloud.machines.find(({ group }) => group?.name === "aws-dev-win2022");
+    // Lists lag behind.
+    mock.timers.enable({ apis: ["Date"], now: Date.now() + 60_000 });
+    const body = `Action=DescribeInstances&InstanceId.1=${machine("worker").id}&InstanceId.2=${windows?.id}`;
+    const answer = await send("control plane", { service: "ec2", body }).finally(() => mock.timers.reset());
+    assert.deepEqual(String(answer.body).match(/<platform>.*?<\/platform>/g), ["<platform>windows</platform>"]);
+  });
+});
 
 describe("the simulated AWS refuses", () => {
   const calls: readonly (readonly [refusal: string, by: Who, call: Call | (() => Call), from?: Who])[] = [

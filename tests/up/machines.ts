@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { connect } from "node:net";
 import path from "node:path";
 import { json } from "node:stream/consumers";
 import { z } from "zod";
@@ -12,6 +11,7 @@ import { decodeUserData } from "../../plan/decode/userData.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import { plainRequest, type RecordedProgram } from "../../plan/program/recorded.ts";
 import { applyObject } from "../../rehearsal/api/apply.ts";
+import { tunnel } from "../../rehearsal/clouds/mirror.ts";
 import { createProgress } from "../../rehearsal/host/command.ts";
 import { insideNamespaces, runInsideNamespaces, thisCommand } from "../../rehearsal/host/namespaces.ts";
 import { obtainContainerPrograms } from "../../rehearsal/programs/build.ts";
@@ -135,16 +135,8 @@ createServer(async (request, response) => {
     .then(async (body) => response.end(await call?.(asked.parse(body))))
     .catch((error: unknown) => response.writeHead(500).end(messageOf(error)));
 })
-  .on("connect", ({ url = "" }, socket) => {
-    const [host = "", port] = url.split(":");
-    const through = connect(Number(port), host, () => {
-      socket.write("HTTP/1.1 200 OK\r\n\r\n");
-      socket.pipe(through).pipe(socket);
-    });
-    for (const end of [through, socket])
-      end.on("error", () => {
-        through.destroy();
-        socket.destroy();
-      });
+  .on("connect", ({ url = "" }, socket, head) => {
+    const [address = "", port] = url.split(":");
+    tunnel(socket, head, { address, port: Number(port) });
   })
   .listen(path.join(folder, "machines"), () => progress.line("ready"));

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { partition } from "../../../components/model/cloudFacts/ids.ts";
 import type { CloudCall } from "../cloud.ts";
 import { type EndpointAnswer, type EndpointHandler, type EndpointRequest, pageOf } from "../server.ts";
@@ -15,7 +16,12 @@ import type { AwsMachine } from "./metadata.ts";
 import { signatureProblem } from "./sigv4.ts";
 
 /** Whether a role may do something; the context holds condition keys such as `kms:EncryptionContext:PARAMETER_ARN`. */
-type Authorize = (role: string, action: string, resource: string, context: Readonly<Record<string, string>>) => boolean;
+type Authorize = (
+  role: string | undefined,
+  action: string,
+  resource: string,
+  context: Readonly<Record<string, string>>,
+) => boolean;
 
 export interface StoredParameter {
   readonly arn: string;
@@ -72,7 +78,7 @@ type Service = "ssm" | "autoscaling" | "ec2" | "s3";
 function serviceOf(host: string, region: string): Service | undefined {
   const suffix = `.${region}.amazonaws.com`;
   if (host.endsWith(`.s3${suffix}`)) return "s3";
-  const others = ["ssm", "ec2", "autoscaling", "s3"] as const;
+  const others = ["ssm", "ec2", "autoscaling"] as const;
   return others.find((service) => host === service + suffix);
 }
 
@@ -99,12 +105,23 @@ function failure(type: string, message = type): EndpointAnswer {
   };
 }
 
+const inputSchema = z.looseObject({
+  Name: z.string().default(""),
+  Value: z.string().default(""),
+  Overwrite: z.boolean().default(false),
+  WithDecryption: z.boolean().default(false),
+  Tier: z.string().optional(),
+  KeyId: z.string().default("alias/aws/ssm"),
+  Path: z.string().default(""),
+  Recursive: z.boolean().default(false),
+  NextToken: z.string().nullable().default(null),
+});
+
 function parameterStore(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequest): EndpointAnswer {
   const operation = request.headers["x-amz-target"] ?? "";
-  const body: unknown = JSON.parse(request.body.toString("utf8"));
-  const input = typeof body === "object" && body !== null ? new Map(Object.entries(body)) : new Map<string, unknown>();
+  const input = inputSchema.parse(JSON.parse(request.body.toString("utf8")));
   if (operation === "AmazonSSM.GetParametersByPath") return listParameters(cloud, machine, input);
-  const name = String(input.get("Name") ?? "");
+  const { Name: name, Value: value } = input;
   const stored = cloud.parameters.get(name);
   if (stored === undefined) return failure("ParameterNotFound");
   const viaService = {
@@ -112,64 +129,55 @@ function parameterStore(cloud: AwsCloud, machine: AwsMachine, request: EndpointR
     "kms:EncryptionContext:PARAMETER_ARN": stored.arn,
   };
   if (operation === "AmazonSSM.GetParameter") {
-    if (input.get("WithDecryption") !== true) return failure("ValidationException", "WithDecryption is not set");
+    if (!input.WithDecryption) return failure("ValidationException", "WithDecryption is not set");
     if (!allowed(cloud, machine, ["ssm:GetParameter", stored.arn], ["kms:Decrypt", stored.keyArn, viaService]))
       return failure("AccessDeniedException");
     const { value: Value, version: Version, arn: ARN } = stored;
-    return {
-      status: 200,
-      body: JSON.stringify({ Parameter: { Name: name, Type: "SecureString", Value, Version, ARN } }),
-    };
+    return json({ Parameter: { Name: name, Type: "SecureString", Value, Version, ARN } });
   }
   if (operation === "AmazonSSM.PutParameter") {
-    const value = String(input.get("Value") ?? "");
     if (value.length > parameterLimit) return failure("ParameterMaxLengthExceeded", `${value.length} characters`);
-    if (input.get("Overwrite") !== true) return failure("ParameterAlreadyExists");
+    if (!input.Overwrite) return failure("ParameterAlreadyExists");
     // An account's default tier may be advanced, whose values are encrypted by a data key; the default key is the
     // account's own (SSM API Reference, PutParameter; KMS Developer Guide, "How AWS Systems Manager Parameter Store
     // uses AWS KMS").
-    const encrypt = input.get("Tier") === "Standard" ? "kms:Encrypt" : "kms:GenerateDataKey";
-    const key = String(input.get("KeyId") ?? "alias/aws/ssm");
-    if (!allowed(cloud, machine, ["ssm:PutParameter", stored.arn], [encrypt, key, viaService]))
+    const encrypt = input.Tier === "Standard" ? "kms:Encrypt" : "kms:GenerateDataKey";
+    if (!allowed(cloud, machine, ["ssm:PutParameter", stored.arn], [encrypt, input.KeyId, viaService]))
       return failure("AccessDeniedException");
     stored.value = value;
     stored.version += 1;
     stored.modified = new Date();
-    return { status: 200, body: JSON.stringify({ Version: stored.version, Tier: "Standard" }) };
+    return json({ Version: stored.version, Tier: "Standard" });
   }
   return failure("UnknownOperationException", operation);
 }
 
 /**
  * GetParametersByPath (AWS Systems Manager API reference): the right to a path goes for all below it; values are
- * encrypted without `WithDecryption`, which is not simulated; a page may have fewer than asked for.
+ * encrypted without `WithDecryption`, which is not simulated, nor is a list of one level; a page may have fewer than
+ * asked for.
  */
-function listParameters(cloud: AwsCloud, machine: AwsMachine, input: ReadonlyMap<string, unknown>): EndpointAnswer {
-  const path = String(input.get("Path") ?? "");
-  if (!/^(\/[\w.-]+)+$/.test(path) || input.get("WithDecryption") === true) return failure("ValidationException");
+function listParameters(
+  cloud: AwsCloud,
+  machine: AwsMachine,
+  { Path: path, WithDecryption, Recursive, NextToken }: z.output<typeof inputSchema>,
+): EndpointAnswer {
+  if (!/^(\/[\w.-]+)+$/.test(path) || WithDecryption || !Recursive) return failure("ValidationException");
   const [account = ""] = [...cloud.parameters.values()].map(({ arn }) => arn.replace(/:parameter\/.*/, ""));
   if (!allowed(cloud, machine, ["ssm:GetParametersByPath", `${account}:parameter${path}`]))
     return failure("AccessDeniedException");
-  const below = [...cloud.parameters.keys()].filter(
-    (name) => input.get("Recursive") === true || !name.slice(path.length + 1).includes("/"),
-  );
-  const token = input.get("NextToken");
-  const page = pageOf(below, `${path}/`, typeof token === "string" ? token : null);
+  const page = pageOf(cloud.parameters.keys(), `${path}/`, NextToken);
   if (page === undefined) return failure("InvalidNextToken");
   const Parameters = page.names.map((Name) => {
     const { version = 0, modified = new Date(0), arn = "" } = cloud.parameters.get(Name) ?? {};
     const Value = Buffer.from(`encrypted ${version}`).toString("base64");
-    return {
-      ARN: arn,
-      LastModifiedDate: modified.getTime() / 1000,
-      Name,
-      Type: "SecureString",
-      Value,
-      Version: version,
-    };
+    const LastModifiedDate = modified.getTime() / 1000;
+    return { ARN: arn, LastModifiedDate, Name, Type: "SecureString", Value, Version: version };
   });
-  return { status: 200, body: JSON.stringify({ ...(page.next === "" ? {} : { NextToken: page.next }), Parameters }) };
+  return json({ ...(page.next === "" ? {} : { NextToken: page.next }), Parameters });
 }
+
+const json = (body: object): EndpointAnswer => ({ status: 200, body: JSON.stringify(body) });
 
 function autoScaling(cloud: AwsCloud, machine: AwsMachine, form: URLSearchParams): EndpointAnswer {
   const group = form.get("AutoScalingGroupName") ?? "";
@@ -211,10 +219,8 @@ function compute(cloud: AwsCloud, machine: AwsMachine, form: URLSearchParams): E
 
 function objectStore(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequest): EndpointAnswer {
   const [rawPath = "/", query = ""] = request.url.split("?");
-  const virtual = /^(.+)\.s3\./.exec(request.host)?.[1];
-  const [, first = "", ...rest] = decodeURIComponent(rawPath).split("/");
-  const bucket = virtual ?? first;
-  const key = (virtual === undefined ? rest : [first, ...rest]).join("/");
+  const bucket = request.host.replace(/\.s3\..*/, "");
+  const key = decodeURIComponent(rawPath).slice(1);
   const arn = `arn:${partition(cloud.region)}:s3:::${bucket}${key === "" ? "" : `/${key}`}`;
   const id = `${bucket}/${key}`;
   const action = request.method === "PUT" ? "PutObject" : key === "" ? "ListBucket" : "GetObject";

@@ -42,7 +42,7 @@ export function simulateAws(program: RecordedProgram, clusterName: string): Clou
   const buckets = resourcesOfType(program, "aws:s3/bucket:Bucket").flatMap(
     ({ outputs }) => textOf(outputs.bucket) ?? [],
   );
-  const services = ["ssm", "autoscaling", "ec2", "s3", ...buckets.map((bucket) => `${bucket}.s3`)];
+  const services = ["ssm", "autoscaling", "ec2", ...buckets.map((bucket) => `${bucket}.s3`)];
   const providerId = (machine: SimulatedMachine): string => `aws:///${machine.zone}/${machine.id}`;
   return {
     ...{ machines, endpoints, calls, readAction: "ssm:GetParameter" },
@@ -79,8 +79,6 @@ export function simulateAws(program: RecordedProgram, clusterName: string): Clou
       return parsed.Parameter.Value;
     },
     secretNames: () => [...programs.parameters.keys()],
-    inService: async (machine) =>
-      machine.group !== undefined && machine.group.launchHooks.length > 0 && !lifecycle.waits(machine),
   };
 }
 
@@ -113,7 +111,7 @@ class Programs {
     return this.#all.find(made) ?? this.#all[0];
   }
 
-  allow(role: string, action: string, resource: string, context: Readonly<Record<string, string>>): boolean {
+  allow(role = "", action: string, resource: string, context: Readonly<Record<string, string>>): boolean {
     const statements = this.#statements.get(role) ?? statementsOfRole(this.of(role), role);
     this.#statements.set(role, statements);
     return allows([{ Statement: statements }], { action, resource, context });
@@ -216,7 +214,14 @@ class Fleet {
 
   #begin(machine: SimulatedMachine): void {
     this.lifecycle.launch(machine);
-    this.byAddress.set(machine.privateIp, { ...asAwsMachine(machine), template: this.#versionOf(machine) });
+    this.byAddress.set(machine.privateIp, {
+      ...machine,
+      credentials: newCredentials(),
+      windows: /^<powershell>/m.test(machine.userData.toString()),
+      launched: new Date(),
+      lifecycleState: machine.group === undefined ? undefined : "InService",
+      template: this.#versionOf(machine),
+    });
   }
 
   #versionOf({ group, image, size, userData }: SimulatedMachine): number {
@@ -228,30 +233,13 @@ class Fleet {
   }
 }
 
-function asAwsMachine(machine: SimulatedMachine): AwsMachine {
-  return {
-    id: machine.id,
-    zone: machine.zone,
-    region: machine.region,
-    address: machine.privateIp,
-    instanceType: machine.size,
-    role: machine.role ?? "",
-    credentials: newCredentials(),
-    tags: machine.tags,
-    group: machine.group?.name,
-    windows: machine.startCommand !== undefined,
-    launched: new Date(),
-    lifecycleState: machine.group === undefined ? undefined : "InService",
-  };
-}
-
 /** The signed request by which a machine's script reads a parameter. */
 async function getParameter(machine: AwsMachine | undefined, region: string, name: string) {
   if (machine === undefined) throw new Error("there is no such machine");
   const headers = { "content-type": "application/x-amz-json-1.1", "x-amz-target": "AmazonSSM.GetParameter" };
   const body = JSON.stringify({ Name: name, WithDecryption: true });
   const signed = await signedRequest(machine.credentials, region, { service: "ssm", headers, body });
-  return { ...signed, caller: machine.address };
+  return { ...signed, caller: machine.privateIp };
 }
 
 /** The network load balancers of a program, one per listener. */

@@ -37,7 +37,7 @@ export function seen(machines: Iterable<AwsMachine>): readonly AwsMachine[] {
 }
 
 function instanceItem(machine: AwsMachine): string {
-  const { id, launched, address, zone, instanceType, tags, windows, terminated = false } = machine;
+  const { id, launched, privateIp: address, zone, size, tags, windows, terminated = false } = machine;
   const tagSet = Object.entries(tags).map(
     ([key, value]) => `<item><key>${escapeXml(key)}</key><value>${escapeXml(value)}</value></item>`,
   );
@@ -46,7 +46,7 @@ function instanceItem(machine: AwsMachine): string {
   const card = `<status>in-use</status><privateIpAddress>${address}</privateIpAddress><privateIpAddressesSet><item><privateIpAddress>${address}</privateIpAddress></item></privateIpAddressesSet>`;
   return [
     `<item><instanceId>${id}</instanceId><instanceState><code>${terminated ? 48 : 16}</code><name>${terminated ? "terminated" : "running"}</name></instanceState>`,
-    `<instanceType>${instanceType}</instanceType><privateDnsName>${of(privateDnsName(machine))}</privateDnsName><launchTime>${launched.toISOString()}</launchTime>`,
+    `<instanceType>${size}</instanceType><privateDnsName>${of(privateDnsName(machine))}</privateDnsName><launchTime>${launched.toISOString()}</launchTime>`,
     `<placement><availabilityZone>${zone}</availabilityZone></placement>${windows ? "<platform>windows</platform>" : ""}`,
     `${of(`<privateIpAddress>${address}</privateIpAddress>`)}<tagSet>${tagSet.join("")}</tagSet>`,
     `<networkInterfaceSet>${of(`<item>${card}</item>`)}</networkInterfaceSet></item>`,
@@ -97,7 +97,7 @@ export function describeGroups(
   const page = pageOf(found.keys(), "", form.get("NextToken"));
   if (page === undefined) return { status: 400, body: "<Error><Code>InvalidNextToken</Code></Error>" };
   const members = page.names.map((name) => {
-    const own = machines.filter(({ group }) => group === name);
+    const own = machines.filter(({ group }) => group?.name === name);
     return `<member><AutoScalingGroupName>${escapeXml(name)}</AutoScalingGroupName><DesiredCapacity>${found.get(name)?.desired}</DesiredCapacity>${template(found.get(name)?.template)}<Instances>${own.map((machine) => member(machine, lifecycle.waits(machine))).join("")}</Instances></member>`;
   });
   const next = page.next === "" ? "" : `<NextToken>${page.next}</NextToken>`;

@@ -1,20 +1,11 @@
 import { randomBytes } from "node:crypto";
+import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
 import type { EndpointAnswer, EndpointHandler, EndpointRequest } from "../server.ts";
 import type { AwsCredentials } from "./sigv4.ts";
 
-/** What a machine learns about itself from the metadata service. */
-export interface AwsMachine {
-  readonly id: string;
-  readonly zone: string;
-  readonly region: string;
-  readonly address: string;
-  readonly instanceType: string;
-  /** Role in its instance profile. */
-  readonly role: string;
+/** A machine, and what the cloud knows of it. */
+export interface AwsMachine extends SimulatedMachine {
   readonly credentials: AwsCredentials;
-  readonly tags: Readonly<Record<string, string>>;
-  /** Name of its Auto Scaling group. */
-  readonly group: string | undefined;
   readonly windows: boolean;
   readonly launched: Date;
   /** State in the Auto Scaling group: `InService`, `Terminated`; none outside of one. */
@@ -43,7 +34,7 @@ export function awsMetadata(machineAt: (address: string) => AwsMachine | undefin
     if (machine === undefined) return { status: 404 };
     if (request.method === "PUT" && request.url === "/latest/api/token") return newToken(request, tokens);
     const token = tokens.get(request.headers["x-aws-ec2-metadata-token"] ?? "");
-    if (token?.address !== machine.address || token.end <= Date.now()) return { status: 401 };
+    if (token?.address !== machine.privateIp || token.end <= Date.now()) return { status: 401 };
     const body = paths(machine)[request.url.replace(/^\/latest\/meta-data\/|\/$/g, "")];
     return body === undefined ? { status: 404 } : { status: 200, body };
   };
@@ -72,7 +63,7 @@ function paths({ credentials, ...machine }: AwsMachine): Readonly<Record<string,
   };
   return {
     "instance-id": machine.id,
-    "local-ipv4": machine.address,
+    "local-ipv4": machine.privateIp,
     "placement/availability-zone": machine.zone,
     "iam/security-credentials": machine.role,
     [`iam/security-credentials/${machine.role}`]: JSON.stringify(keys, undefined, 2),

@@ -16,7 +16,7 @@ export function azureApi(cloud: AzureCloud): EndpointHandler {
     if (host === undefined) return { status: 404, body: `no endpoint ${request.host} for ${request.caller}` };
     const as = (audiences: readonly string[]) => caller(cloud, host, request, audiences);
     const vault = cloud.vaults.find((item) => same(item.host, request.host));
-    if (vault !== undefined) return keyVault(cloud, vault, as(["https://vault.azure.net"]), host, request);
+    if (vault !== undefined) return keyVault(cloud, vault, as(["https://vault.azure.net"]), request);
     const account = cloud.accounts.find((item) => same(item.host, request.host));
     if (account !== undefined) {
       return blobStore(cloud, account, as(["https://storage.azure.com", `https://${account.host}`]), request);
@@ -54,14 +54,9 @@ function resourceManager(cloud: AzureCloud, by: AzureCaller | string, request: E
   if (typeof by === "string") return azureError(401, "AuthenticationFailed", by);
   const [path = "", search = ""] = request.url.split("?");
   const query = new URLSearchParams(search);
-  if (!query.has("api-version"))
-    return azureError(
-      400,
-      "MissingApiVersionParameter",
-      "The api-version query parameter (?api-version=) is required.",
-    );
-  const machine = /^(\/subscriptions\/.+\/virtualMachineScaleSets\/[^/]+\/virtualMachines\/\d+)$/i.exec(path)?.[1];
-  if (machine !== undefined && request.method === "GET") return scaleSetMachine(cloud, by, machine);
+  if (!query.has("api-version")) return azureError(400, "MissingApiVersionParameter");
+  const isMachine = /^\/subscriptions\/.+\/virtualMachineScaleSets\/[^/]+\/virtualMachines\/\d+$/i.test(path);
+  if (isMachine && request.method === "GET") return scaleSetMachine(cloud, by, path);
   const page = request.method === "GET" ? listPage(cloud, by, path, query) : undefined;
   return page ?? azureError(501, "NotImplemented", `no simulation of ${request.method} ${path}`);
 }
@@ -71,12 +66,11 @@ function scaleSetMachine(cloud: AzureCloud, by: AzureCaller, id: string): Endpoi
   const action = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/read";
   if (!by.allowed({ action, plane: "control", resource: id })) return unauthorized(action);
   const host = [...cloud.hosts()].find(({ resourceId }) => same(resourceId, id));
-  if (host === undefined) return azureError(404, "NotFound", `The entity was not found: ${id}`);
+  if (host === undefined) return azureError(404, "NotFound", id);
   return jsonAnswer(200, machineOf(cloud, host));
 }
 
-const unauthorized = (action: string): EndpointAnswer =>
-  azureError(403, "AuthorizationFailed", `The client does not have authorization to perform ${action}`);
+const unauthorized = (action: string): EndpointAnswer => azureError(403, "AuthorizationFailed", action);
 
 /** A VM, or an instance of a scale set (Azure REST API, Virtual Machine Scale Set VMs). */
 function machineOf(cloud: AzureCloud, host: AzureHost): object {

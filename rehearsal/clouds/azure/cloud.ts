@@ -19,7 +19,7 @@ import {
   rolesOf,
   same,
 } from "../../../plan/fakes/azureAccess.ts";
-import { type AzureHost, collectAzureHosts, healthPortOf, successorOf } from "../../../plan/fakes/azureMachines.ts";
+import { type AzureHost, collectAzureHosts, successorOf } from "../../../plan/fakes/azureMachines.ts";
 import { uuid } from "../../../plan/fakes/identifiers.ts";
 import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
 import type { RecordedProgram, RecordedResource } from "../../../plan/program/recorded.ts";
@@ -79,11 +79,6 @@ export function simulateAzure(program: RecordedProgram): CloudSimulation {
     },
     readAction: "Microsoft.KeyVault/vaults/secrets/getSecret/action",
     secretNames: () => [...cloud.secrets.keys()],
-    // The extension connects from inside its machine (Azure/applicationhealth-extension-linux v2.0.29: main/health.go).
-    inService: async (machine, listens) => {
-      const port = healthPortOf(fleet.hostOf(machine).extensions);
-      return port !== undefined && (await listens(port));
-    },
   };
 }
 

@@ -1,7 +1,7 @@
 import type { AzureHost } from "../../../plan/fakes/azureMachines.ts";
 import { macOf } from "../../host/network.ts";
 import type { EndpointAnswer, EndpointHandler, EndpointRequest } from "../server.ts";
-import { jsonAnswer, type TokenIssuer } from "./state.ts";
+import { azureError, jsonAnswer, type TokenIssuer } from "./state.ts";
 
 /** A user-assigned identity of the program. */
 export interface AzureIdentity {
@@ -56,29 +56,25 @@ export function azureMetadata(cloud: AzureMetadata): EndpointHandler {
     const host = cloud.hostAt(request.caller);
     if (host === undefined) return { status: 404 };
     if (request.headers.metadata?.toLowerCase() !== "true")
-      return failure(400, "Bad request. Required metadata header not specified");
+      return azureError(400, "Required metadata header not specified");
     const [path = "", search = ""] = request.url.split("?");
     const query = new URLSearchParams(search);
     const version = versions[path];
-    if (version === undefined) return failure(404, "Not found");
-    if (query.get("api-version") !== version) return failure(400, `Bad request. No simulation but of ${version}`);
+    if (version === undefined) return azureError(404, "Not found");
+    if (query.get("api-version") !== version) return azureError(400, `No simulation but of ${version}`);
     if (path === "/metadata/scheduledevents") return scheduledEvents(cloud, host, request);
     if (path === "/metadata/identity/oauth2/token") return token(cloud, host, query);
     if (path === "/metadata/instance") return jsonAnswer(200, instanceDocument(cloud, host));
     return query.get("format") === "text"
       ? { status: 200, headers: { "content-type": "text/plain; charset=utf-8" }, body: host.resourceName }
-      : failure(400, "Bad request. The requested format is not supported");
+      : azureError(400, "The requested format is not supported");
   };
-}
-
-function failure(status: number, error: string): EndpointAnswer {
-  return jsonAnswer(status, { error });
 }
 
 function token(cloud: AzureMetadata, host: AzureHost, query: URLSearchParams): EndpointAnswer {
   const resource = query.get("resource") ?? "";
   const identity = cloud.identitiesOf(host).find(({ clientId }) => clientId === query.get("client_id"));
-  if (identity === undefined) return failure(400, "invalid_request: Identity not found");
+  if (identity === undefined) return azureError(400, "Identity not found");
   const now = Date.now();
   const { token: text, claims } = cloud.tokens.issue(resource, identity.principalId, now);
   const seconds = (ms: number) => String(Math.floor(ms / 1000));
@@ -103,7 +99,7 @@ function scheduledEvents(cloud: AzureMetadata, host: AzureHost, request: Endpoin
     return jsonAnswer(200, { DocumentIncarnation: events.length, Events: shown });
   }
   const approved = request.body.toString("utf8");
-  if (!/^\{"StartRequests": ?\[\{"EventId": ?"[^"]+"\}\]\}$/.test(approved)) return failure(400, "Bad request");
+  if (!/^\{"StartRequests": ?\[\{"EventId": ?"[^"]+"\}\]\}$/.test(approved)) return azureError(400, "Bad request");
   const after = events.map((event) => (approved.includes(`"${event.EventId}"`) ? started(event) : event));
   cloud.events.set(group, after);
   return { status: 200 };

@@ -44,11 +44,12 @@ export function jsonAnswer(status: number, body: unknown): EndpointAnswer {
   return { status, headers: { "content-type": "application/json; charset=utf-8" }, body: JSON.stringify(body) };
 }
 
-/** The error document that Azure's services have in common. */
-export function azureError(status: number, code: string, message: string, inner?: string): EndpointAnswer {
-  return jsonAnswer(status, {
-    error: { code, message, ...(inner === undefined ? {} : { innererror: { code: inner } }) },
-  });
+/**
+ * The error document that Azure's services have in common, of which machines read the code; of Blob Storage they read
+ * the status alone.
+ */
+export function azureError(status: number, code: string, message = code): EndpointAnswer {
+  return jsonAnswer(status, { error: { code, message } });
 }
 
 interface TokenClaims {

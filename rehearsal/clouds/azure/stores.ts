@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import { fromJson } from "../../../components/model/json.ts";
 import type { SimulatedAccount, SimulatedVault } from "../../../plan/fakes/azureAccess.ts";
-import type { AzureHost } from "../../../plan/fakes/azureMachines.ts";
 import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
 import { type EndpointAnswer, type EndpointHandler, type EndpointRequest, pageOf } from "../server.ts";
 import type { AzureIdentity } from "./metadata.ts";
@@ -11,36 +10,17 @@ import { type AzureCaller, type AzureCloud, azureError, jsonAnswer, type StoredV
 /** Largest value of a secret, in bytes (Key Vault, "Secrets": 25 kB). */
 const secretLimit = 25_600;
 
-const putSchema = z.strictObject({
-  value: z.string(),
-  contentType: z.string().optional(),
-  tags: z.record(z.string(), z.string()).optional(),
-  attributes: z.looseObject({}).optional(),
-});
+const putSchema = z.strictObject({ value: z.string() });
 
 /** The secrets of a Key Vault, of which each write makes a new version (Key Vault REST API, Get Secret, Set Secret). */
 export function keyVault(
   cloud: AzureCloud,
   vault: SimulatedVault,
   by: AzureCaller | string,
-  host: AzureHost,
   request: EndpointRequest,
 ): EndpointAnswer {
-  if (typeof by === "string") {
-    return {
-      ...azureError(401, "Unauthorized", `AKV10000: ${by}`),
-      headers: {
-        "www-authenticate": 'Bearer authorization="https://login.windows.net/", resource="https://vault.azure.net"',
-      },
-    };
-  }
-  if (!vault.admits(host.subnet))
-    return azureError(
-      403,
-      "Forbidden",
-      "Client address is not authorized and caller is not a trusted service.",
-      "ForbiddenByFirewall",
-    );
+  if (typeof by === "string") return azureError(401, "Unauthorized", by);
+  if (!vault.admits(by.host.subnet)) return azureError(403, "ForbiddenByFirewall");
   const [path = "", query = ""] = request.url.split("?");
   if (new URLSearchParams(query).get("api-version") !== "7.4")
     return azureError(400, "BadParameter", "no simulation but of api-version 7.4");
@@ -55,8 +35,7 @@ export function keyVault(
   return request.method === "GET" ? read(cloud, url, name) : write(cloud, url, request.body);
 }
 
-const forbidden = (action: string): EndpointAnswer =>
-  azureError(403, "Forbidden", `Caller is not authorized to perform action ${action}`, "ForbiddenByRbac");
+const forbidden = (action: string): EndpointAnswer => azureError(403, "ForbiddenByRbac", action);
 
 /** Get Secrets: a vault's secrets without values, in pages whose address has the port too. */
 function list(cloud: AzureCloud, vault: SimulatedVault, by: AzureCaller, query: URLSearchParams): EndpointAnswer {
@@ -73,8 +52,7 @@ function list(cloud: AzureCloud, vault: SimulatedVault, by: AzureCaller, query: 
 
 function read(cloud: AzureCloud, url: string, name: string): EndpointAnswer {
   const stored = cloud.secrets.get(url);
-  if (stored === undefined)
-    return azureError(404, "SecretNotFound", `A secret with (name/id) ${name} was not found in this key vault.`);
+  if (stored === undefined) return azureError(404, "SecretNotFound", name);
   return bundle(url, stored);
 }
 
@@ -106,32 +84,31 @@ export function blobStore(
   by: AzureCaller | string,
   request: EndpointRequest,
 ): EndpointAnswer {
-  if (typeof by === "string") return failure(401, "InvalidAuthenticationInfo", by);
+  if (typeof by === "string") return azureError(401, "InvalidAuthenticationInfo", by);
   const version = request.headers["x-ms-version"] ?? "";
   if (!/^\d{4}-\d\d-\d\d$/.test(version) || version < firstVersion)
-    return failure(400, "MissingRequiredHeader", `x-ms-version must be ${firstVersion} or later with a token`);
-  if (!account.admits(by.host.subnet))
-    return failure(403, "AuthorizationFailure", "This request is not authorized to perform this operation.");
+    return azureError(400, "MissingRequiredHeader", "x-ms-version");
+  if (!account.admits(by.host.subnet)) return azureError(403, "AuthorizationFailure");
   const [rawPath = "", search = ""] = request.url.split("?");
   const [, container = "", ...rest] = decodeURIComponent(rawPath).split("/");
   const query = new URLSearchParams(search);
   const name = rest.join("/");
   const resource = `${account.id}/blobServices/default/containers/${container}`;
   const allowed = (verb: string) => by.allowed({ action: `${actions}/${verb}`, plane: "data", resource });
-  const denied = failure(403, "AuthorizationPermissionMismatch", "This request is not authorized by this permission.");
+  const denied = azureError(403, "AuthorizationPermissionMismatch");
   const known = account.containers.includes(container);
-  const missing = failure(404, "ContainerNotFound", `The container ${container} does not exist.`);
+  const missing = azureError(404, "ContainerNotFound");
   const key = `${account.host}/${container}/${name}`;
   if (name === "") {
     if (request.method !== "GET" || query.get("restype") !== "container" || query.get("comp") !== "list")
-      return failure(404, "ResourceNotFound", `no simulation of ${request.method} ${request.url}`);
+      return azureError(404, "ResourceNotFound", `no simulation of ${request.method} ${request.url}`);
     if (!allowed("read")) return denied;
     return known ? listBlobs(cloud, key, query) : missing;
   }
   switch (request.method) {
     case "PUT":
       if (request.headers["x-ms-blob-type"] !== "BlockBlob")
-        return failure(400, "MissingRequiredHeader", "x-ms-blob-type must be BlockBlob");
+        return azureError(400, "MissingRequiredHeader", "x-ms-blob-type");
       if (!allowed("write")) return denied;
       if (!known) return missing;
       cloud.blobs.set(key, request.body);
@@ -139,10 +116,10 @@ export function blobStore(
     case "GET": {
       if (!allowed("read")) return denied;
       const blob = cloud.blobs.get(key);
-      return blob === undefined ? failure(404, "BlobNotFound", `${name} does not exist.`) : { status: 200, body: blob };
+      return blob === undefined ? azureError(404, "BlobNotFound", name) : { status: 200, body: blob };
     }
     default:
-      return failure(405, "UnsupportedHttpVerb", request.method);
+      return azureError(405, "UnsupportedHttpVerb", request.method);
   }
 }
 
@@ -152,19 +129,11 @@ function listBlobs(cloud: AzureCloud, container: string, query: URLSearchParams)
     .map((key) => key.slice(container.length));
   const prefix = query.get("prefix") ?? "";
   const page = pageOf(names, prefix, query.get("marker"));
-  if (page === undefined) return failure(400, "InvalidQueryParameterValue", "The marker is not that of a page.");
+  if (page === undefined) return azureError(400, "InvalidQueryParameterValue", "marker");
   const blobs = page.names.map((name) => `<Blob><Name>${name}</Name></Blob>`).join("");
   return {
     status: 200,
     body: `\ufeff<?xml version="1.0" encoding="utf-8"?><EnumerationResults><Prefix>${prefix}</Prefix><Blobs>${blobs}</Blobs><NextMarker>${page.next}</NextMarker></EnumerationResults>`,
-  };
-}
-
-function failure(status: number, code: string, message: string): EndpointAnswer {
-  return {
-    status,
-    headers: { "content-type": "application/xml", "x-ms-error-code": code },
-    body: `<?xml version="1.0" encoding="utf-8"?><Error><Code>${code}</Code><Message>${message}</Message></Error>`,
   };
 }
 
@@ -190,17 +159,14 @@ export async function readSecret(
       ...common,
       host,
       url: `${pathname}?api-version=7.4`,
-      headers: { authorization: `Bearer ${textIn(token, "access_token")}` },
+      headers: { authorization: `Bearer ${told(token).access_token}` },
     });
-    if (answer.status === 200) return textIn(answer, "value");
+    if (answer.status === 200) return told(answer).value;
     refusal = `${url} for ${machine.id}: ${answer.status} ${String(answer.body ?? "")}`;
   }
   throw new Error(refusal);
 }
 
-function textIn({ body }: EndpointAnswer, key: string): string {
-  const document: unknown = JSON.parse(String(body ?? "{}"));
-  const value =
-    typeof document === "object" && document !== null ? new Map(Object.entries(document)).get(key) : undefined;
-  return typeof value === "string" ? value : "";
-}
+const answerSchema = z.looseObject({ access_token: z.string().default(""), value: z.string().default("") });
+
+const told = ({ body }: EndpointAnswer) => answerSchema.parse(fromJson(String(body)));
