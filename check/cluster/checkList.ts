@@ -236,7 +236,7 @@ function placementChecks(
     ...runtimeClasses.map(({ name, build, isolated }) => {
       const own = groups.find(({ nodes }) => nodes.some((node) => node.build === build));
       // No other check sees isolation by Hyper-V: its container must start.
-      const check = runtimeClassCheck({ name, build, count: 1, mustStart: isolated && own?.simulated === false });
+      const check = runtimeClassCheck({ name, build, mustStart: isolated && own?.simulated === false });
       return own === undefined ? { ...check, skip: `the cluster has no node of build ${build}` } : check;
     }),
     ...(runtimeClassPolicy

@@ -150,20 +150,11 @@ async function wholeAnswer(request: RequestContext, limitMs: typeof defaultLimit
   }
 }
 
-/** The parts of the Kubernetes API that the shared checks use. */
+/** The parts of the Kubernetes API that a rehearsal uses too. */
 export interface ApiClients {
   readonly core: CoreV1Api;
   readonly apps: AppsV1Api;
   readonly node: NodeV1Api;
-}
-
-/** Tools of checks that need an API server alone. */
-export interface ApiTools {
-  readonly api: ApiClients;
-  /** Where they make pods, which they remove again. */
-  readonly namespace: string;
-  /** Image of a container that only waits, on every system. */
-  readonly waitingImage: string;
 }
 
 /** HTTP status of an answer that was an error. */

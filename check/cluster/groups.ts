@@ -1,17 +1,30 @@
 import type { V1CertificateSigningRequest } from "@kubernetes/client-node";
 import { CheckSkipped, NotYet, until } from "../check.ts";
-import { controlPlaneId, type NodeGroup, nodeGroups, nodesCheck } from "./nodes.ts";
+import { controlPlaneId, type NodeGroup, nodeGroups, nodeProblems, nodesOf } from "./nodes.ts";
 import type { VerifyCheck } from "./probePods.ts";
 
+/** Ready, with the labels and taints of their system. */
 export function groupNodesCheck(id: string, count: number, describe: string): VerifyCheck {
-  return nodesCheck({
+  return {
     id: `nodes/${id}`,
     title: `${count} ${count === 1 ? "node" : "nodes"} of ${id} Ready, with the labels and taints of ${describe}`,
-    own: (nodes) =>
-      id === controlPlaneId
-        ? nodes.filter((node) => node.controlPlane)
-        : (nodeGroups(nodes).find((group) => group.id === id)?.nodes ?? []),
-  });
+    run: async ({ api, signal, note }) => {
+      const lookAt = "kubectl get nodes -o wide --show-labels; kubectl describe node <name>";
+      const found = await until("the nodes", { signal, lookAt }, async () => {
+        const nodes = nodesOf((await api.core.listNode()).items);
+        const own =
+          id === controlPlaneId
+            ? nodes.filter((node) => node.controlPlane)
+            : (nodeGroups(nodes).find((group) => group.id === id)?.nodes ?? []);
+        if (own.length === 0) throw new NotYet("there are none");
+        const wrong = own.flatMap(nodeProblems);
+        if (wrong.length > 0) throw new NotYet(wrong.join("\n"));
+        return own;
+      });
+      note(found.map(({ name }) => name).join(", "));
+      for (const { name, traces } of found) for (const line of traces) note(`${name}: ${line}`);
+    },
+  };
 }
 
 export const podsReadyId = ({ id }: Pick<NodeGroup, "id">): string => `pods-ready/${id}`;

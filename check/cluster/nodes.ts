@@ -1,6 +1,5 @@
 import type { V1Node } from "@kubernetes/client-node";
 import { type WindowsFacts, windowsReleases } from "../../components/model/operatingSystems.ts";
-import { type Check, NotYet, until } from "../check.ts";
 import {
   controlPlaneKey,
   type ExpectedCloud,
@@ -8,7 +7,6 @@ import {
   uninitializedTaintKey,
   windowsBuildLabel,
 } from "../facts.ts";
-import type { ApiTools } from "./clusterApi.ts";
 
 export interface NodeFacts {
   readonly name: string;
@@ -147,42 +145,6 @@ export function nodeProblems(node: NodeFacts): readonly string[] {
       ? [`taint ${uninitializedTaintKey} is still there: no cloud controller has initialised it`]
       : []),
   ].map((problem) => `node ${node.name}: ${problem}`);
-}
-
-interface WantedNodes {
-  readonly id: string;
-  readonly title: string;
-  readonly own: (nodes: readonly NodeFacts[]) => readonly NodeFacts[];
-  /** Default: at least one. */
-  readonly count?: number;
-  /** Default: nothing. */
-  readonly problems?: (node: NodeFacts) => readonly string[];
-  readonly skip?: string | undefined;
-}
-
-/** Ready, with the labels and taints of their system. */
-export function nodesCheck({ id, title, own, count, problems, skip }: WantedNodes): Check<ApiTools> {
-  return {
-    id,
-    title,
-    ...(skip === undefined ? {} : { skip }),
-    run: async ({ api, signal, note }) => {
-      const found = await until(
-        "the nodes",
-        { signal, lookAt: "kubectl get nodes -o wide --show-labels; kubectl describe node <name>" },
-        async () => {
-          const nodes = own(nodesOf((await api.core.listNode()).items));
-          if (nodes.length === 0) throw new NotYet("there are none");
-          if (count !== undefined && nodes.length !== count) throw new NotYet(`found ${nodes.length}, wanted ${count}`);
-          const wrong = nodes.flatMap((node) => [...nodeProblems(node), ...(problems?.(node) ?? [])]);
-          if (wrong.length > 0) throw new NotYet(wrong.join("\n"));
-          return nodes;
-        },
-      );
-      note(found.map(({ name }) => name).join(", "));
-      for (const { name, traces: lines } of found) for (const line of lines) note(`${name}: ${line}`);
-    },
-  };
 }
 
 /** Workers of one system and build, or the control plane. */

@@ -1,11 +1,10 @@
 import type { V1Pod, V1PodSpec } from "@kubernetes/client-node";
 import { messageOf } from "../../components/gates/poll.ts";
-import { type Check, CheckFailure, type CheckRun, expect, NotYet, until } from "../check.ts";
-import { type ApiTools, checkPod, ifFound, waitingContainer } from "./clusterApi.ts";
+import { CheckFailure, expect, NotYet, until } from "../check.ts";
+import { checkPod, ifFound, waitingContainer } from "./clusterApi.ts";
 import { nodeFacts, nodesOf } from "./nodes.ts";
+import { pauseImage, type VerifyCheck, type VerifyContext } from "./probePods.ts";
 import { podProblem } from "./workloads.ts";
-
-type Context = ApiTools & CheckRun;
 
 const describe = (namespace: string, name: string): string =>
   `kubectl -n ${namespace} describe pod ${name} (while this check runs)`;
@@ -16,7 +15,7 @@ interface Placed {
   readonly refusal: string | undefined;
 }
 
-async function place({ api, namespace, signal }: Context, body: V1Pod): Promise<Placed> {
+async function place({ api, namespace, signal }: VerifyContext, body: V1Pod): Promise<Placed> {
   const name = body.metadata?.name ?? "";
   await api.core.createNamespacedPod({ namespace, body }).catch((error: unknown) => {
     throw new CheckFailure(`the API server refused pod ${name}: ${messageOf(error)}`);
@@ -34,7 +33,7 @@ async function place({ api, namespace, signal }: Context, body: V1Pod): Promise<
   );
 }
 
-async function untilStarted({ api, namespace, signal }: Context, name: string): Promise<void> {
+async function untilStarted({ api, namespace, signal }: VerifyContext, name: string): Promise<void> {
   await until(`pod ${name} to start`, { signal, intervalMs: 1_000, lookAt: describe(namespace, name) }, async () => {
     const problem = podProblem(await api.core.readNamespacedPod({ namespace, name }));
     if (problem !== undefined) throw new NotYet(problem);
@@ -43,7 +42,7 @@ async function untilStarted({ api, namespace, signal }: Context, name: string): 
 
 /** Makes pods, gives the scheduler's decisions to `judge`, and removes the pods again. */
 async function withPlaced(
-  context: Context,
+  context: VerifyContext,
   pods: readonly V1Pod[],
   judge: (placed: readonly Placed[]) => Promise<void>,
 ): Promise<void> {
@@ -60,14 +59,14 @@ async function withPlaced(
 const plainPods = ["plain-0", "plain-1", "plain-2", "plain-3"];
 
 /** The taint keeps pods off Windows that do not choose it. A cluster in use may have no room for them. */
-export const plainPodsCheck: Check<ApiTools> = {
+export const plainPodsCheck: VerifyCheck = {
   id: "plain-pods",
   title:
     "pods that say nothing about their system never get to a Windows node, nor do CoreDNS and the Linux kube-proxy",
   run: async (context) => {
-    const { api, namespace, note, waitingImage } = context;
+    const { api, namespace, note } = context;
     const nodes = new Map(nodesOf((await api.core.listNode()).items).map((node) => [node.name, node]));
-    const pods = plainPods.map((name) => checkPod(name, { containers: [waitingContainer(waitingImage)] }));
+    const pods = plainPods.map((name) => checkPod(name, { containers: [waitingContainer(pauseImage)] }));
     await withPlaced(context, pods, async (placed) => {
       for (const { pod, node, refusal } of placed) {
         const name = pod.metadata?.name ?? "";
@@ -99,38 +98,32 @@ interface WantedClass {
   readonly name: string;
   /** Windows build to which it leads: `10.0.20348`. */
   readonly build: string;
-  readonly count: number;
-  /** Whether containers must start too. */
+  /** Whether its container must start too. */
   readonly mustStart: boolean;
 }
 
-export function runtimeClassCheck({ name, build, count, mustStart }: WantedClass): Check<ApiTools> {
+export function runtimeClassCheck({ name, build, mustStart }: WantedClass): VerifyCheck {
   return {
     id: `runtime-class/${name}`,
     title: `a pod with runtimeClassName ${name} and nothing else gets to a node of Windows build ${build}${mustStart ? ", and starts" : ""}`,
     run: async (context) => {
-      const { api, namespace, note, waitingImage } = context;
-      const names = Array.from({ length: count }, (_, index) => `class-${name}-${index}`);
-      const pods = names.map((pod) =>
-        checkPod(pod, {
-          os: { name: "windows" },
-          runtimeClassName: name,
-          containers: [waitingContainer(waitingImage)],
-        }),
-      );
-      await withPlaced(context, pods, async (placed) => {
-        for (const { pod, node, refusal } of placed) {
-          const lookAt = describe(namespace, pod.metadata?.name ?? "");
-          expect(node !== undefined, `the scheduler found no node for it: ${refusal}`, lookAt);
-          const found = nodeFacts(await api.core.readNode({ name: node }));
-          expect(
-            found.build === build,
-            `it got to node ${node} of build ${found.build ?? "none"}`,
-            `kubectl get runtimeclass ${name} -o yaml`,
-          );
-        }
-        if (mustStart) await Promise.all(names.map((each) => untilStarted(context, each)));
-        note(`on ${[...new Set(placed.map(({ node }) => node))].join(", ")}`);
+      const { api, namespace, note } = context;
+      const pod = `class-${name}`;
+      const body = checkPod(pod, {
+        os: { name: "windows" },
+        runtimeClassName: name,
+        containers: [waitingContainer(pauseImage)],
+      });
+      await withPlaced(context, [body], async ([{ node, refusal } = {}]) => {
+        expect(node !== undefined, `the scheduler found no node for it: ${refusal}`, describe(namespace, pod));
+        const found = nodeFacts(await api.core.readNode({ name: node }));
+        expect(
+          found.build === build,
+          `it got to node ${node} of build ${found.build ?? "none"}`,
+          `kubectl get runtimeclass ${name} -o yaml`,
+        );
+        if (mustStart) await untilStarted(context, pod);
+        note(`on ${node}`);
       });
     },
   };
@@ -140,35 +133,29 @@ export function runtimeClassCheck({ name, build, count, mustStart }: WantedClass
 export const placementPolicy = "fenestra-placement";
 
 /** A Windows pod with an image of this tag, as a dry run admits it. */
-async function admittedWindowsPod(
-  { api, namespace }: Pick<ApiTools, "api" | "namespace">,
-  imageTag: string,
-): Promise<V1PodSpec | undefined> {
+async function admittedWindowsPod({ api, namespace }: VerifyContext, imageTag: string): Promise<V1PodSpec | undefined> {
   const image = `mcr.microsoft.com/windows/nanoserver:${imageTag}`;
   const body = checkPod("policy", { os: { name: "windows" }, containers: [waitingContainer(image)] });
   return (await api.core.createNamespacedPod({ namespace, body, dryRun: "All" })).spec;
 }
 
-/**
- * The API server chooses the RuntimeClass by the image's tag. @param inForceMs milliseconds until the policy must be in
- * force
- */
-export function runtimeClassPolicyCheck(
-  { name, imageTag }: { readonly name: string; readonly imageTag: string },
-  inForceMs = 0,
-): Check<ApiTools> {
+/** The API server chooses the RuntimeClass by the image's tag. */
+export function runtimeClassPolicyCheck({
+  name,
+  imageTag,
+}: {
+  readonly name: string;
+  readonly imageTag: string;
+}): VerifyCheck {
   return {
     id: `runtime-class-policy/${name}`,
     title: `a Windows pod with an image of ${imageTag} is given runtimeClassName ${name}, with its node selector and toleration`,
     run: async (context) => {
-      const { api, signal } = context;
+      const { api } = context;
       const lookAt = `kubectl get mutatingadmissionpolicy,mutatingadmissionpolicybinding ${placementPolicy} -o yaml`;
-      const spec = await until("the policy", { signal, limitMs: inForceMs, intervalMs: 250, lookAt }, async () => {
-        const admitted = await admittedWindowsPod(context, imageTag);
-        const given = admitted?.runtimeClassName;
-        if (given !== name) throw new NotYet(`it gave ${given ?? "no RuntimeClass"}`);
-        return admitted;
-      });
+      const spec = await admittedWindowsPod(context, imageTag);
+      const given = spec?.runtimeClassName;
+      expect(given === name, `the policy gave ${given ?? "no RuntimeClass"}`, lookAt);
       const runtimeClass = await ifFound(api.node.readRuntimeClass({ name }));
       expect(runtimeClass !== undefined, `there is no RuntimeClass ${name}`, "kubectl get runtimeclasses");
       for (const [key, value] of Object.entries(runtimeClass.scheduling?.nodeSelector ?? {}))

@@ -3,7 +3,7 @@ import { messageOf } from "../../components/gates/poll.ts";
 import { verifyImages } from "../../components/kubernetes/images.ts";
 import { type Check, CheckFailure, type CheckRun, NotYet, until } from "../check.ts";
 import { allowingLabels, controlPlaneKey } from "../facts.ts";
-import { type ApiTools, type ClusterApi, checkLabels, checkPod, statusOf } from "./clusterApi.ts";
+import { type ClusterApi, checkLabels, checkPod, statusOf } from "./clusterApi.ts";
 import { controlPlaneId, type NodeFacts, type NodeGroup, windowsTaint } from "./nodes.ts";
 import type { ExecResult, Execute } from "./probe.ts";
 import { podProblem } from "./workloads.ts";
@@ -29,6 +29,7 @@ export function probeImage({ release }: Pick<NodeGroup, "release">): string {
   return images.probePod(release);
 }
 
+/** Of a container that only waits, on every system. */
 export const pauseImage = images.pause;
 
 /** Labels that allow HostProcess and hostNetwork pods, and one on a control-plane machine. */
@@ -238,8 +239,10 @@ function unlessPresent(error: unknown): void {
   if (statusOf(error) !== 409) throw new CheckFailure(`the API server refused the pod or Service: ${messageOf(error)}`);
 }
 
-export interface VerifyTools extends ApiTools {
+export interface VerifyTools {
   readonly api: ClusterApi;
+  /** Where checks make pods, which they remove again. */
+  readonly namespace: string;
   readonly probePods: Pick<ProbePods, "ready" | "host" | "service" | "run">;
 }
 

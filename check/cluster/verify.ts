@@ -11,7 +11,7 @@ import { nodesOf } from "./nodes.ts";
 import { inventoryPage } from "./objects.ts";
 import { placementPolicy } from "./placement.ts";
 import { executor } from "./probe.ts";
-import { ProbePods, pauseImage, type VerifyCheck, type VerifyTools, verifyNamespaceLabels } from "./probePods.ts";
+import { ProbePods, type VerifyCheck, type VerifyTools, verifyNamespaceLabels } from "./probePods.ts";
 import { diskDriverOf, shareClasses, storageClassFor } from "./storage.ts";
 
 /** The class of snapshots that components/kubernetes/addOns/csi.ts makes. */
@@ -142,7 +142,7 @@ export function emptied(conditions: readonly V1NamespaceCondition[]): string {
 
 export function verifyTools(api: ClusterApi, namespace: string): VerifyTools {
   const probePods = new ProbePods(api, namespace, executor(api.config, namespace));
-  return { api, namespace, waitingImage: pauseImage, probePods };
+  return { api, namespace, probePods };
 }
 
 interface VerifyOptions {

@@ -1,6 +1,6 @@
 import type { V1DaemonSet, V1Deployment, V1Node, V1Pod, V1StatefulSet } from "@kubernetes/client-node";
 import { type Check, NotYet, until } from "../check.ts";
-import type { ApiClients, ApiTools } from "./clusterApi.ts";
+import type { ApiClients } from "./clusterApi.ts";
 
 interface WorkloadProblem {
   /** `Deployment fenestra-samples/iis-2022 has 0 of 1 pods available`. */
@@ -181,7 +181,7 @@ interface WantedWorkloads {
   readonly beforeProbes?: boolean;
 }
 
-export function workloadsCheck({ beforeProbes = false }: WantedWorkloads = {}): Check<ApiTools> {
+export function workloadsCheck({ beforeProbes = false }: WantedWorkloads = {}): Check<{ readonly api: ApiClients }> {
   return {
     id: "workloads",
     title: `every Deployment, StatefulSet and DaemonSet of the cluster has all its pods ${beforeProbes ? "running" : "available"}`,
