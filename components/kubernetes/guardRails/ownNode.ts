@@ -174,11 +174,18 @@ export function documentsOf(file: URL): ReturnType<typeof parseAllDocuments> {
   return documents;
 }
 
-/** Policies and their bindings, from a file of them as they are applied, after CEL of its own. */
+/** Policies and their bindings, from a file of policies as they are applied, after CEL of their own. */
 export function readPolicies(file: URL, blanks: Blanks): readonly Manifest[] {
-  const [first, ...others] = documentsOf(file);
-  const own: Texts = first?.has("apiVersion") ? {} : first?.toJS();
-  const policies = first?.has("apiVersion") ? [first, ...others] : others;
-  const reviver = applied({ ...blanks, cel: { ...own, ...blanks.cel } });
-  return policies.flatMap((policy) => policy.toJS({ reviver }) ?? []);
+  const [first, ...policies] = documentsOf(file);
+  const reviver = applied({ ...blanks, cel: { ...first?.toJS(), ...blanks.cel } });
+  return policies.flatMap((policy) => {
+    const { bindings = {}, ...made } = policy.toJS({ reviver }) ?? {};
+    if (made.kind === undefined) return [];
+    const bound = Object.entries<object>(bindings).map(([end, spec]) => ({
+      ...{ apiVersion: made.apiVersion, kind: `${made.kind}Binding` },
+      metadata: { name: [made.metadata.name, end].filter((part) => part !== "").join("-") },
+      spec: { policyName: made.metadata.name, ...spec },
+    }));
+    return [made, ...bound];
+  });
 }
