@@ -56,8 +56,8 @@ export class Systemd {
   async systemctl(args: readonly string[]): Promise<ControlAnswer> {
     const [verb = "", ...units] = args.filter((arg) => !arg.startsWith("-"));
     const names = units.map((unit) => (/\.[a-z]+$/.test(unit) ? unit : `${unit}.service`));
-    // Both verbs are kubeadm's (kubernetes: cmd/kubeadm/app/util/initsystem).
-    if (verb === "daemon-reload") {
+    // Scripts of users have more verbs than ours and kubeadm; these do nothing here but read the units again, if that.
+    if (/^(daemon-reload|(un)?mask|preset|reset-failed)$/.test(verb)) {
       await this.#reload();
       return { code: 0 };
     }
@@ -73,7 +73,7 @@ export class Systemd {
       );
       return { code: 0, text: failed.map(([name]) => `Result=exit-code\nId=${name}\n`).join("\n") };
     }
-    if (verb === "enable") {
+    if (verb === "enable" || verb === "disable") {
       const found = await Promise.all(names.map((unit) => this.#unit(unit)));
       const missing = names.filter((_, index) => found[index] === undefined);
       if (missing.length > 0) return { code: 1, text: `Unit file ${missing.join(", ")} does not exist.` };
@@ -85,7 +85,7 @@ export class Systemd {
       const started = this.#all(names, (unit) => this.start(unit));
       return args.includes("--no-block") ? { code: 0 } : await started;
     }
-    if (verb === "stop") return await this.#all(names, (unit) => this.stop(unit));
+    if (verb === "stop" || verb === "disable") return await this.#all(names, (unit) => this.stop(unit));
     if (/^(try-)?(reload-or-)?restart$/.test(verb)) {
       const these = verb.startsWith("try-") ? names.filter((unit) => this.state(unit).active) : names;
       return await this.#all(these, async (unit) => {
