@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
-import { GaveUp, messageOf, poll } from "../components/gates/poll.ts";
+import { GaveUp, poll } from "../components/gates/poll.ts";
+import { messageOf } from "../components/model/messages.ts";
 
 export interface CheckRun {
   /** Ends with the time limit, or when the user interrupts. */

@@ -1,5 +1,5 @@
 import { styleText } from "node:util";
-import { harmless } from "../components/gates/poll.ts";
+import { harmless } from "../components/model/messages.ts";
 import type { CheckResult, Position } from "./check.ts";
 
 export type Paint = (style: "dim" | "green" | "red" | "yellow", text: string) => string;

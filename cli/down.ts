@@ -11,9 +11,9 @@ import type {
 import { parseDocument } from "yaml";
 import type { ClusterApi } from "../check/cluster/clusterApi.ts";
 import { greet } from "../check/cluster/verify.ts";
-import { messageOf } from "../components/gates/poll.ts";
 import { fieldManager } from "../components/kubernetes/manifest.ts";
 import { interfaceHeld } from "../components/model/cloudFacts/azure.ts";
+import { messageOf } from "../components/model/messages.ts";
 import { heldTypes } from "../plan/replacement/table.ts";
 import { commandOf, type Terminal, UsageError } from "./exit.ts";
 import { clusterIn } from "./kubeconfig.ts";

@@ -2,7 +2,7 @@ import { accessSync, closeSync, constants, existsSync, openSync } from "node:fs"
 import path from "node:path";
 import type { Command as Declaration, OptionValues } from "@commander-js/extra-typings";
 import type { Output } from "../check/report.ts";
-import { isThere } from "../components/model/json.ts";
+import { isThere } from "../components/model/files.ts";
 
 export const exitCodes = {
   fine: 0,

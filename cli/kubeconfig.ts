@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { KubeConfig } from "@kubernetes/client-node";
 import { type ClusterApi, clusterApi } from "../check/cluster/clusterApi.ts";
-import { messageOf } from "../components/gates/poll.ts";
+import { messageOf } from "../components/model/messages.ts";
 import { UsageError } from "./exit.ts";
 
 /** The same of a kubeconfig's text, which this program has made itself. */

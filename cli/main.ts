@@ -85,7 +85,7 @@ async function start(): Promise<ExitCode> {
 /** Of a JSON file that is imported, such as versions.json, which people change; else a fault of ours with its trace. */
 async function broken(error: unknown): Promise<ExitCode> {
   const isFile = error instanceof SyntaxError && /\.json: /.test(error.message);
-  const { harmless } = await import("../components/gates/poll.ts");
+  const { harmless } = await import("../components/model/messages.ts");
   process.stderr.write(harmless(isFile ? `fenestra: ${error.message}\n` : `${inspect(error)}\n`));
   return isFile ? exitCodes.badConfig : process.exit(exitCodes.findings);
 }

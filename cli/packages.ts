@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { fileProblem } from "../components/model/json.ts";
+import { fileProblem } from "../components/model/files.ts";
 
 // Runs before packages are there: it imports what needs Node's own modules alone.
 

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { loadConfig } from "../components/config/load.ts";
-import { messageOf } from "../components/gates/poll.ts";
+import { messageOf } from "../components/model/messages.ts";
 import { ConfigError } from "../components/model/problem.ts";
 import { defaultRelease, minorOf } from "../components/model/releases.ts";
 import { type OwnObject, objectsIn, readObjects } from "../rehearsal/api/ownObjects.ts";

@@ -2,8 +2,8 @@ import path from "node:path";
 import { CommanderError, type CommandUnknownOpts, Command as Declaration } from "@commander-js/extra-typings";
 import { plain } from "../check/report.ts";
 import { moreArtifacts } from "../components/config/stackFile.ts";
-import { harmless } from "../components/gates/poll.ts";
 import { artifactsVariable } from "../components/model/artifacts.ts";
+import { harmless } from "../components/model/messages.ts";
 import { ConfigError, didYouMean, ProgramFailure } from "../components/model/problem.ts";
 import project from "../package.json" with { type: "json" };
 import {

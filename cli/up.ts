@@ -4,7 +4,7 @@ import path from "node:path";
 import { Command as Declaration, Option } from "@commander-js/extra-typings";
 import { poll } from "../components/gates/poll.ts";
 import { skipVariable } from "../components/gates/startGate.ts";
-import { fileProblem } from "../components/model/json.ts";
+import { fileProblem } from "../components/model/files.ts";
 import {
   commandOf,
   exitCodes,

@@ -3,9 +3,9 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import * as pulumi from "@pulumi/pulumi";
 import { transformsVariable } from "../components/config/stackFile.ts";
-import { messageOf } from "../components/gates/poll.ts";
 import { noteSent } from "../components/gates/sent.ts";
-import { fileProblem, isThere } from "../components/model/json.ts";
+import { fileProblem, isThere } from "../components/model/files.ts";
+import { messageOf } from "../components/model/messages.ts";
 import { ConfigError, problem } from "../components/model/problem.ts";
 
 type Properties = Readonly<Record<string, unknown>>;

@@ -1,4 +1,4 @@
-import { messageOf } from "../components/gates/poll.ts";
+import { messageOf } from "../components/model/messages.ts";
 import { type Counts, type Output, problemLines } from "./runner/commands.ts";
 import { type Step, tiers } from "./runner/tiers.ts";
 

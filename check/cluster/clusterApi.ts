@@ -21,8 +21,8 @@ import {
   wrapHttpLibrary,
 } from "@kubernetes/client-node";
 import { bodyProblem, Refused, serverSeconds } from "../../components/gates/apiProbe.ts";
-import { messageOf } from "../../components/gates/poll.ts";
 import { proxyTo } from "../../components/gates/proxy.ts";
+import { messageOf } from "../../components/model/messages.ts";
 
 /** The parts of the Kubernetes API that are used here, with one kubeconfig's identity. */
 export interface ClusterApi extends ApiClients {

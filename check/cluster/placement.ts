@@ -1,5 +1,5 @@
 import type { V1Pod, V1PodSpec } from "@kubernetes/client-node";
-import { messageOf } from "../../components/gates/poll.ts";
+import { messageOf } from "../../components/model/messages.ts";
 import { CheckFailure, expect, NotYet, until } from "../check.ts";
 import { checkPod, ifFound, waitingContainer } from "./clusterApi.ts";
 import { nodeFacts, nodesOf } from "./nodes.ts";

@@ -1,4 +1,4 @@
-import { messageOf } from "../../components/gates/poll.ts";
+import { messageOf } from "../../components/model/messages.ts";
 import type { PodNetwork } from "../../components/model/podNetwork.ts";
 import { CheckFailure, CheckSkipped, expect, NotYet, until } from "../check.ts";
 import { ports } from "../facts.ts";

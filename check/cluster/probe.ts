@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Exec, type KubeConfig, type V1Status } from "@kubernetes/client-node";
-import { messageOf } from "../../components/gates/poll.ts";
+import { messageOf } from "../../components/model/messages.ts";
 import { CheckFailure } from "../check.ts";
 import { whole } from "./clusterApi.ts";
 

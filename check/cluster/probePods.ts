@@ -1,6 +1,6 @@
 import type { V1Pod, V1PodSpec, V1Service } from "@kubernetes/client-node";
-import { messageOf } from "../../components/gates/poll.ts";
 import { verifyImages } from "../../components/kubernetes/images.ts";
+import { messageOf } from "../../components/model/messages.ts";
 import { type Check, CheckFailure, type CheckRun, NotYet, until } from "../check.ts";
 import { allowingLabels, controlPlaneKey } from "../facts.ts";
 import { type ClusterApi, checkLabels, checkPod, statusOf } from "./clusterApi.ts";

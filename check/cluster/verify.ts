@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
 import type { V1NamespaceCondition } from "@kubernetes/client-node";
 import { Refused } from "../../components/gates/apiProbe.ts";
-import { atInterrupt, messageOf } from "../../components/gates/poll.ts";
+import { messageOf } from "../../components/model/messages.ts";
 import { type CheckResult, NotYet, runChecks, until } from "../check.ts";
 import { exporterNamespace, windowsBuildLabel } from "../facts.ts";
+import { atInterrupt } from "../interrupt.ts";
 import { type Output, plain, recapLines, resultLines, summaryLine, timed } from "../report.ts";
 import type { ClusterFacts } from "./checkList.ts";
 import { type ClusterApi, ifFound, statusOf } from "./clusterApi.ts";

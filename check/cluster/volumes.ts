@@ -1,7 +1,7 @@
 import type { V1PersistentVolume, V1PersistentVolumeClaim, V1Pod, V1VolumeAttachment } from "@kubernetes/client-node";
 import { z } from "zod";
-import { messageOf } from "../../components/gates/poll.ts";
 import { quantity } from "../../components/model/allocatable.ts";
+import { messageOf } from "../../components/model/messages.ts";
 import { NotYet, until } from "../check.ts";
 import { type ClusterApi, ifFound } from "./clusterApi.ts";
 import { nodesOf, runsPods } from "./nodes.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { messageOf } from "../../components/gates/poll.ts";
 import { type Artifact, isImage } from "../../components/model/artifacts.ts";
 import { formProblem } from "../../components/model/json.ts";
+import { messageOf } from "../../components/model/messages.ts";
 
 /** Whoever publishes files, images, and what is known of them. Errors name the URL. */
 export interface Publishers {

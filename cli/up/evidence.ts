@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import type { CoreV1Event, V1Node } from "@kubernetes/client-node";
-import { messageOf } from "../../components/gates/poll.ts";
+import { messageOf } from "../../components/model/messages.ts";
 import { hidesValue } from "../../components/model/problem.ts";
 import project from "../../package.json" with { type: "json" };
 import { hideSecrets } from "../../plan/program/leaks.ts";

@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import type { Cloud } from "../../components/config/schema.ts";
-import { harmless } from "../../components/gates/poll.ts";
+import { harmless } from "../../components/model/messages.ts";
 import project from "../../package.json" with { type: "json" };
 import { ownFolder, type Terminal, withUserFile } from "../exit.ts";
 import { ownPackages } from "./places.ts";

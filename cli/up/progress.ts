@@ -1,5 +1,5 @@
 import type { EngineEvent } from "@pulumi/pulumi/automation/index.js";
-import { harmless } from "../../components/gates/poll.ts";
+import { harmless } from "../../components/model/messages.ts";
 
 /** Words for what an update waits for; all else only counts. */
 const words: readonly (readonly [RegExp, string])[] = [

@@ -2,7 +2,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
 import type { Readable } from "node:stream";
-import { atInterrupt, messageOf } from "../../components/gates/poll.ts";
+import { atInterrupt } from "../../check/interrupt.ts";
+import { messageOf } from "../../components/model/messages.ts";
 import { programFolder } from "../packages.ts";
 
 /** A part of what a command does, which can be taken up again. */

@@ -1,8 +1,8 @@
 import * as pulumi from "@pulumi/pulumi";
 import { z } from "zod";
-import { messageOf } from "../gates/poll.ts";
 import { skipVariable } from "../gates/startGate.ts";
 import { at } from "../model/json.ts";
+import { messageOf } from "../model/messages.ts";
 import { azureOwners } from "./owners.ts";
 
 /** A resource as Azure has it now, by its id. */

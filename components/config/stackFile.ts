@@ -16,7 +16,8 @@ import {
 } from "yaml";
 import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
 import { cloudNames } from "../model/cloudFacts/facts.ts";
-import { at, fileProblem, isThere } from "../model/json.ts";
+import { fileProblem, isThere } from "../model/files.ts";
+import { at } from "../model/json.ts";
 import { ConfigError, childPath, configPrefix, didYouMean, type Problem, refuse } from "../model/problem.ts";
 
 /** Folder of the program's own stack files, a user's in a clone. */

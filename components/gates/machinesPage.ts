@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { formProblem, fromJson } from "../model/json.ts";
+import { harmless } from "../model/messages.ts";
 import { type ApiClient, answerProblem, askApi } from "./apiProbe.ts";
-import { harmless } from "./poll.ts";
 
 /** Where the node controller says how the machines are: a page below the key `status`. */
 export const machinesPage = { namespace: "kube-system", name: "fenestra-machines" } as const;

@@ -1,6 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import { z } from "zod";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
+import { messageOf } from "../model/messages.ts";
 import { showProblem } from "../model/problem.ts";
 import { compareVersions } from "../model/releases.ts";
 import { reachedProblems } from "../model/upgrade.ts";
@@ -14,7 +15,7 @@ import {
   readObject,
   readObjectAt,
 } from "./apiProbe.ts";
-import { messageOf, systemClock } from "./poll.ts";
+import { systemClock } from "./poll.ts";
 import { type MachineToStart, type MayStart, refuseStart } from "./startGate.ts";
 import { type Patience, resolvedValue, waitForApi } from "./waitFor.ts";
 

@@ -1,45 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { fromJson } from "../model/json.ts";
-
-/**
- * A text of others, such as a node, that steers no terminal, and is no command to a pipeline, which reads one in each line
- * of its log: Azure's `##vso[` and GitHub's older `##[` anywhere (azure-pipelines-agent: Command.TryParse; actions/runner:
- * ActionCommand.TryParse), GitHub's `::` after spaces at the start (TryParseV2).
- *
- * @param kept pattern of what may steer, such as a colour. Default: of nothing
- */
-export function harmless(text: string, kept = "(?!)"): string {
-  return text
-    .replaceAll(new RegExp(`(?!${kept}|[\\n\\t])[\\p{Cc}\\p{Cf}]`, "gu"), "\u{FFFD}")
-    .replaceAll(/##(?=\w*\[)/g, "# #")
-    .replaceAll(/^(\s*):(?=:)/gm, "$1: ");
-}
-
-/** Within which an interrupt is that of the reader, in milliseconds. */
-const sameKeyMs = 2_000;
-
-/**
- * Calls an action at each interrupt. A terminal that is gone, as each line says that cannot be written, is the first one
- * alone, and so is a key that ends the reader of the lines too.
- *
- * @returns what ends that
- */
-export function atInterrupt(signal: AbortSignal, act: () => void): () => void {
-  let gone = Number.NEGATIVE_INFINITY;
-  const press = (): void => {
-    if (performance.now() > gone + sameKeyMs) act();
-  };
-  const hangUp = (): void => {
-    if (signal.aborted) return;
-    gone = performance.now();
-    act();
-  };
-  const listeners = Object.entries({ SIGINT: press, SIGTERM: press, SIGHUP: hangUp });
-  for (const [name, listener] of listeners) process.on(name, listener);
-  return () => {
-    for (const [name, listener] of listeners) process.off(name, listener);
-  };
-}
+import { messageOf } from "../model/messages.ts";
 
 /** Time, as a poll sees it; a test gives its own. */
 export interface Clock {
@@ -102,21 +62,4 @@ export async function poll<T>(attempt: (progress: () => void) => Promise<T>, opt
     if (clock.now() - before > 2 * intervalMs + asleepMs) progress();
   }
   throw new GaveUp(reason);
-}
-
-/** What an API server said in its answer, or the message of anything that was thrown, with its cause. */
-export function messageOf(thrown: unknown): string {
-  const said = typeof thrown === "object" && thrown !== null && "body" in thrown ? thrown.body : undefined;
-  const body = typeof said === "string" ? fromJson(said) : said;
-  if (typeof body === "object" && body !== null && "message" in body && typeof body.message === "string")
-    return body.message;
-  return thrown instanceof Error ? withCause(thrown) : String(thrown);
-}
-
-/** `fetch failed` alone says nothing: the cause tells a refused connection from an unknown certificate. */
-function withCause({ message, cause }: Error): string {
-  if (!(cause instanceof Error)) return message;
-  // Of several addresses that all refuse there is a code alone.
-  const why = cause.message || String(Reflect.get(cause, "code"));
-  return message.includes(why) ? message : `${message}: ${why}`;
 }

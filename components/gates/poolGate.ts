@@ -1,13 +1,13 @@
 import * as pulumi from "@pulumi/pulumi";
 import { z } from "zod";
 import { at } from "../model/json.ts";
+import { messageOf } from "../model/messages.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 import { type PoolSpec, payloadLabel, poolLabel } from "../model/pools.ts";
 import { compareVersions } from "../model/releases.ts";
 import { joinSeconds } from "../model/timings.ts";
 import { type ApiClient, type ControlPlaneNode, controlPlaneNodes, listNodes } from "./apiProbe.ts";
 import { pageLines, printable, readPage, wantedOn } from "./machinesPage.ts";
-import { messageOf } from "./poll.ts";
 import { skipVariable } from "./startGate.ts";
 import { inARow, type Patience, resolvedValue, waitForApi } from "./waitFor.ts";
 

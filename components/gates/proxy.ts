@@ -2,7 +2,7 @@ import { lookup } from "node:dns/promises";
 import { Agent, request } from "node:https";
 import type { TLSSocket } from "node:tls";
 import { contains, parseCidr } from "../model/cidr.ts";
-import { messageOf } from "./poll.ts";
+import { messageOf } from "../model/messages.ts";
 
 /**
  * A connection for one request: a persistent one would stay with one control-plane machine. By HTTPS_PROXY and

@@ -1,5 +1,5 @@
 import * as pulumi from "@pulumi/pulumi";
-import { messageOf } from "./poll.ts";
+import { messageOf } from "../model/messages.ts";
 import { resolvedValue } from "./waitFor.ts";
 
 /** A resource that a machine is made of, as the program asks for it. */

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import * as pulumi from "@pulumi/pulumi";
+import { messageOf } from "../model/messages.ts";
 import { type ApiClient, Refused } from "./apiProbe.ts";
-import { type Clock, GaveUp, messageOf, poll, systemClock } from "./poll.ts";
+import { type Clock, GaveUp, poll, systemClock } from "./poll.ts";
 import { sayingHow } from "./proxy.ts";
 
 export interface Patience {

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 import versions from "../../versions.json" with { type: "json" };
-import { fileProblem, formProblem, isThere } from "./json.ts";
+import { fileProblem, isThere } from "./files.ts";
+import { formProblem } from "./json.ts";
 import type { WindowsFacts } from "./operatingSystems.ts";
 import { ConfigError, refuse } from "./problem.ts";
 

@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
-import { messageOf } from "../../components/gates/poll.ts";
 import {
   isPropertyList,
   type PropertyMap,
@@ -10,6 +9,7 @@ import {
   Unknown,
 } from "../../components/gates/values.ts";
 import { fromJson } from "../../components/model/json.ts";
+import { messageOf } from "../../components/model/messages.ts";
 import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
 import { type CommandResult, limitsMs, runCommand } from "../host/command.ts";
 import { type Api, hasAnswer, retryWhileUnavailable } from "./client.ts";

@@ -5,8 +5,8 @@ import { createServer as createHttpServer, type IncomingMessage, type Server, ty
 import { createServer as createHttpsServer } from "node:https";
 import { isIPv4 } from "node:net";
 import { type Answer, type DecodedPacket, decode, encode, RECURSION_AVAILABLE, RECURSION_DESIRED } from "dns-packet";
-import { messageOf } from "../../components/gates/poll.ts";
 import { type PropertyMap, textOf } from "../../components/gates/values.ts";
+import { messageOf } from "../../components/model/messages.ts";
 import { tlsResource } from "../../plan/fakes/tls.ts";
 
 /** A request to a simulated endpoint. */

@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import type { V1Node } from "@kubernetes/client-node";
 import { expect } from "../../check/check.ts";
-import { messageOf } from "../../components/gates/poll.ts";
+import { messageOf } from "../../components/model/messages.ts";
 import { type Kubectl, kubectlWith } from "../api/apply.ts";
 import { type Api, answersReady, apiFor, isReady } from "../api/client.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";

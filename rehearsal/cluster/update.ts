@@ -1,7 +1,7 @@
 import { loadConfig } from "../../components/config/load.ts";
-import { messageOf } from "../../components/gates/poll.ts";
 import { skipVariable } from "../../components/gates/startGate.ts";
 import { reveal } from "../../components/gates/values.ts";
+import { messageOf } from "../../components/model/messages.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import type { RecordedHook, SimulatedCloud } from "../../plan/program/engine.ts";
 import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";

@@ -119,7 +119,7 @@ async function trust(pid: number, ca: string): Promise<void> {
  * @param pid a process of the machine
  * @param path absolute path in the machine; its last parts need not exist
  */
-async function pathInMachine(pid: number, path: string): Promise<string> {
+export async function pathInMachine(pid: number, path: string): Promise<string> {
   const root = `/proc/${pid}/root`;
   let resolved = "";
   let rest = split(path);

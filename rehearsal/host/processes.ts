@@ -3,7 +3,8 @@ import { once } from "node:events";
 import { closeSync, mkdirSync, openSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { messageOf, poll } from "../../components/gates/poll.ts";
+import { poll } from "../../components/gates/poll.ts";
+import { messageOf } from "../../components/model/messages.ts";
 import { type CommandResult, exitCodeOf, killGroup, runCommand } from "./command.ts";
 import { machinePath } from "./rootScripts.ts";
 

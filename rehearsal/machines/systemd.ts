@@ -1,5 +1,6 @@
+import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
-import { readMachineFile } from "../host/machineRoot.ts";
+import { pathInMachine, readMachineFile } from "../host/machineRoot.ts";
 import type { Machine } from "../host/network.ts";
 import { type MachineProcess, runInMachine, startInMachine } from "../host/processes.ts";
 
@@ -56,7 +57,7 @@ export class Systemd {
   async systemctl(args: readonly string[]): Promise<ControlAnswer> {
     const [verb = "", ...units] = args.filter((arg) => !arg.startsWith("-"));
     const names = units.map((unit) => (/\.[a-z]+$/.test(unit) ? unit : `${unit}.service`));
-    // Scripts of users have more verbs than ours and kubeadm; these do nothing here but read the units again, if that.
+    // Scripts of users have more verbs than ours and kubeadm.
     if (/^(daemon-reload|(un)?mask|preset|reset-failed)$/.test(verb)) {
       await this.#reload();
       return { code: 0 };
@@ -173,7 +174,7 @@ export class Systemd {
     this.#mark(name, { active: remains, lastCode: code });
     const restart = setting(unit, "Service", "Restart") ?? "no";
     if (!replaced && !this.#stopped && (restart === "always" || (restart === "on-failure" && code !== 0))) {
-      const pause = seconds(setting(unit, "Service", "RestartSec")) * 1000;
+      const pause = seconds(setting(unit, "Service", "RestartSec") ?? "100ms") * 1000;
       this.#timers.set(
         name,
         setTimeout(() => void this.#run(name, unit), pause),
@@ -190,7 +191,7 @@ export class Systemd {
         name,
         setTimeout(async () => {
           await this.start(name.replace(/\.timer$/, ".service")).catch(() => undefined);
-          if (this.#timers.has(name) && !this.#stopped) fire(next);
+          if (next && this.#timers.has(name) && !this.#stopped) fire(next);
         }, after * 1000),
       );
     };
@@ -211,9 +212,14 @@ export class Systemd {
   async #unit(name: string): Promise<Unit | undefined> {
     const loaded = this.#units.get(name);
     if (loaded !== undefined) return loaded;
-    const text = await readMachineFile(this.#options.machine.pid, `${unitFolder}/${name}`).catch(() => undefined);
+    const { pid } = this.#options.machine;
+    const text = await readMachineFile(pid, `${unitFolder}/${name}`).catch(() => undefined);
     if (text === undefined) return undefined;
-    const unit = parseUnit(text);
+    const dropIns = await pathInMachine(pid, `${unitFolder}/${name}.d`);
+    const more = (await readdir(dropIns).catch(() => []))
+      .sort()
+      .map((file) => readFile(path.join(dropIns, file), "utf8"));
+    const unit = parseUnit([text, ...(await Promise.all(more))].join("\n"));
     this.#units.set(name, unit);
     return unit;
   }
@@ -304,8 +310,9 @@ function parseEnvironmentFile(text: string): Readonly<Record<string, string>> {
   return variables;
 }
 
-/** A time span of a unit, of systemd's forms only the one that payloads have. @throws RangeError for others */
-function seconds(text = ""): number {
-  if (!/^\d+$/.test(text)) throw new RangeError(`"${text}" is no number of seconds`);
-  return Number(text);
+/** Seconds of a time span such as `1h 30min`, `5s`, `90` (systemd.time(7)). */
+function seconds(text = "0"): number {
+  const spans: Readonly<Record<string, number>> = { ms: 0.001, m: 60, h: 3600, d: 86_400 };
+  const parts = [...text.matchAll(/(\d+) *(ms|[mhd]?)/g)];
+  return parts.reduce((sum, [, amount, unit = ""]) => sum + Number(amount) * (spans[unit] ?? 1), 0);
 }

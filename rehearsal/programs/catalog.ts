@@ -6,7 +6,7 @@ import { homedir } from "node:os";
 import { dirname, isAbsolute, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
-import { messageOf } from "../../components/gates/poll.ts";
+import { messageOf } from "../../components/model/messages.ts";
 import { minorOf } from "../../components/model/releases.ts";
 import { hostPath, type Progress, RehearsalError, runCommand, runOrFail } from "../host/command.ts";
 

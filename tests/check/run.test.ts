@@ -16,10 +16,10 @@ import {
 } from "../../check/check.ts";
 import * as facts from "../../check/facts.ts";
 import { junitXml, paintFor, recapLines, resultLines, summaryLine, timed, xmlText } from "../../check/report.ts";
-import { harmless } from "../../components/gates/poll.ts";
 import { registryConfigDir } from "../../components/machine/registryMirrors.ts";
 import { sampleAccount, tokenFacts } from "../../components/model/cloudFacts/identities.ts";
 import { discoveryPath, keySetPath } from "../../components/model/keyLists.ts";
+import { harmless } from "../../components/model/messages.ts";
 import { monitoringNamespace } from "../../components/model/nodeSettings.ts";
 import { windowsReleases } from "../../components/model/operatingSystems.ts";
 import { buildLabel } from "../../components/model/pools.ts";

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { gunzipSync } from "node:zlib";
 import type { Context } from "mocha";
 import { z } from "zod";
-import { messageOf } from "../../components/gates/poll.ts";
+import { messageOf } from "../../components/model/messages.ts";
 import { createProgress, findOnPath } from "../../rehearsal/host/command.ts";
 import { defaultCache, withLock, withWorkFolder } from "../../rehearsal/programs/catalog.ts";
 import { skipIf } from "../support/skip.ts";

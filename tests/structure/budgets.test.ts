@@ -16,17 +16,17 @@ interface Budget {
 const others = /^(?!(components|plan|check|rehearsal|cli|docs|tests)\/)/;
 
 const words: Readonly<Record<string, Budget>> = {
-  components: { paths: /^components\//, most: 211_878, aim: 178_000 },
+  components: { paths: /^components\//, most: 211_761, aim: 178_000 },
   plan: { paths: /^plan\//, most: 37_815, aim: 38_000 },
-  check: { paths: /^check\//, most: 23_743, aim: 24_000 },
-  rehearsal: { paths: /^rehearsal\//, most: 61_968, aim: 62_000 },
-  cli: { paths: /^cli\//, most: 33_305, aim: 18_000 },
+  check: { paths: /^check\//, most: 23_896, aim: 24_000 },
+  rehearsal: { paths: /^rehearsal\//, most: 62_040, aim: 62_000 },
+  cli: { paths: /^cli\//, most: 33_310, aim: 18_000 },
   "examples, ci, root": { paths: others, most: 22_966, aim: 18_000 },
   docs: { paths: /^docs\//, most: 36_271, aim: 38_000 },
-  tests: { paths: /^tests\//, most: 214_335, aim: 192_000 },
-  whole: { paths: /^/, most: 642_281, aim: 570_000 },
+  tests: { paths: /^tests\//, most: 214_336, aim: 192_000 },
+  whole: { paths: /^/, most: 642_395, aim: 570_000 },
 };
-const files: Budget = { paths: /^/, most: 881, aim: 950 };
+const files: Budget = { paths: /^/, most: 884, aim: 950 };
 
 // What programs write does not count.
 const written = /(package-lock\.json|go\.mod|\.sum|lock\.json|schema\.json)$/;

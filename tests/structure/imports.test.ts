@@ -44,7 +44,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "plan/billed.ts",
     "components",
   ],
-  check: ["check", "components/gates/poll.ts"],
+  check: ["check", "components/gates/poll.ts", "components/model/messages.ts"],
   "check/cluster": ["check", "components"],
   "check/account": ["check", "plan", "components"],
   ...Object.fromEntries(

@@ -7,8 +7,8 @@ import messages from "@pulumi/pulumi/proto/provider_pb.js";
 import empty from "google-protobuf/google/protobuf/empty_pb.js";
 import struct from "google-protobuf/google/protobuf/struct_pb.js";
 import { z } from "zod";
-import { messageOf } from "../../components/gates/poll.ts";
 import { mapFromWire, type PropertyMap, toWire } from "../../components/gates/values.ts";
+import { messageOf } from "../../components/model/messages.ts";
 import {
   type Change,
   difference,
