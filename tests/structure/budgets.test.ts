@@ -21,10 +21,10 @@ const words: Readonly<Record<string, Budget>> = {
   check: { paths: /^check\//, most: 23_896, aim: 24_000 },
   rehearsal: { paths: /^rehearsal\//, most: 62_040, aim: 62_000 },
   cli: { paths: /^cli\//, most: 33_310, aim: 18_000 },
-  "examples, ci, root": { paths: others, most: 22_966, aim: 18_000 },
+  "examples, ci, root": { paths: others, most: 22_987, aim: 18_000 },
   docs: { paths: /^docs\//, most: 36_271, aim: 38_000 },
-  tests: { paths: /^tests\//, most: 214_336, aim: 192_000 },
-  whole: { paths: /^/, most: 642_395, aim: 570_000 },
+  tests: { paths: /^tests\//, most: 214_349, aim: 192_000 },
+  whole: { paths: /^/, most: 642_429, aim: 570_000 },
 };
 const files: Budget = { paths: /^/, most: 884, aim: 950 };
 
