@@ -39,8 +39,11 @@ const hook = z
   .string()
   .min(1)
   .max(longestHook)
-  .regex(/^[\t\n\x20-\x7e]+$/, "has characters beyond ASCII, or line ends other than a newline");
-const hookForm = { patternErrorMessage: "ASCII, lines ended by a newline", examples: ["echo ready"] };
+  .regex(
+    /^(?![\w.-]+\.(ps1|sh)\s*$)[\t\n\x20-\x7e]+$/,
+    "has characters beyond ASCII, line ends other than a newline, or is the name of a file",
+  );
+const hookForm = { patternErrorMessage: "the script itself, ASCII, lines ended by a newline", examples: ["echo ready"] };
 
 const etcdDiskFields = {
   encryptionKey: described(

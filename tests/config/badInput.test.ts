@@ -238,6 +238,7 @@ describe("bad input", () => {
       ["pools.0.size", "D4s_v5", "write Standard_D4s_v5"],
       ["pools", { web: { os: "linux" } }, "write a list: - name: web"],
       ["gmsa", {}, "it is a key of addons"],
+      ["pools.1.beforeJoin", "setup.ps1", undefined],
       ["pools.1.samples", true, "it is a key of addons"],
       ["pools.0.size", "Standard_L8s_v3", "state its processors and memory in capacity"],
       ["nodePools", [], "name them in pools"],
