@@ -43,7 +43,10 @@ const hook = z
     /^(?![\w.-]+\.(ps1|sh)\s*$)[\t\n\x20-\x7e]+$/,
     "has characters beyond ASCII, line ends other than a newline, or is the name of a file",
   );
-const hookForm = { patternErrorMessage: "the script itself, ASCII, lines ended by a newline", examples: ["echo ready"] };
+const hookForm = {
+  patternErrorMessage: "the script itself, ASCII, lines ended by a newline",
+  examples: ["echo ready"],
+};
 
 const etcdDiskFields = {
   encryptionKey: described(
