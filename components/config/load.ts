@@ -2,7 +2,16 @@ import { z } from "zod";
 import { type Artifact, readArtifactLock } from "../model/artifacts.ts";
 import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
 import { fromJson } from "../model/json.ts";
-import { ConfigError, childPath, configPrefix, didYouMean, type Problem, problem } from "../model/problem.ts";
+import {
+  ConfigError,
+  childPath,
+  configPrefix,
+  didYouMean,
+  hidesValue,
+  type Problem,
+  problem,
+  showValue,
+} from "../model/problem.ts";
 import { selectableVersions } from "../model/releases.ts";
 import { schemaOf } from "./cloudSchema.ts";
 import { configJsonSchema, describeAllowed, type JsonSchema, propertyOf, schemaAt } from "./jsonSchema.ts";
@@ -108,13 +117,17 @@ export function validate(
     earlier.map(({ path }) => path),
   );
   const cured = [...refused, ...rules.flatMap((check) => check(given, lock))].map((found) => {
-    const remedy = found.remedy ?? cureOf(found.value, fitsAt(found, values, lock));
+    const remedy = found.remedy ?? (isShown(found) ? cureOf(found.value, fitsAt(found, values, lock)) : undefined);
     return remedy === undefined ? found : { ...found, remedy };
   });
   const problems = [...earlier, ...cured].map(markedEncrypted);
   if (!own.success || !parsed.success || problems.length > 0) throw new ConfigError(problems);
   return parsed.data;
 }
+
+/** Whether a text is no secret and has none: what it may have been meant as would tell it. */
+const isShown = ({ path, value }: Problem): boolean =>
+  typeof value !== "string" || (!hidesValue(path) && showValue(value) === JSON.stringify(value));
 
 /** Whether a value could stand at a problem's path, by schema and rules; no, where that has another one than it says. */
 function fitsAt({ path, value }: Problem, values: object, lock: readonly Artifact[]): Fits {

@@ -373,6 +373,12 @@ describe("a problem's text", () => {
           assert.doesNotMatch(said(changed(cloud, { [at]: value })), shown, `${cloud} ${at}`);
     }
     const found = (changes: Readonly<Record<string, unknown>>) => messagesOf(changed("azure", changes));
+    // Nor what would be proposed in its place.
+    assert.doesNotMatch(
+      found({ "addons.smb": { shares: [{ name: "a", source: "//a.b/c", secret: "Shop/Hunter2" }] } }),
+      /unter2/,
+    );
+    assert.doesNotMatch(found({ name: "AKIAIOSFODNN7EXAMPLE" }), /iosfodnn/i);
     assert.match(found({ "addons.smb": { shares: [{ secret: "shop/smb" }] } }), /found: {3}"shop\/smb"/);
     const digest = `sha256:${"0123456789abcdef".repeat(4)}`;
     assert.match(found({ "pools.0.image": digest }), new RegExp(digest.slice(0, 40)));
