@@ -45,7 +45,7 @@ export function readStackFile(stack: string, folder: URL): Readonly<Record<strin
     const allowed = names.length === 0 ? `a file of that name in the folder ${shown}` : `one of ${names.join(", ")}`;
     throw new ConfigError(refuse(at, stack, "there is no such stack file", allowed, didYouMean(stack, names)));
   }
-  return parseStackFile(readText(new URL(`Pulumi.${stack}.yaml`, folder), at), at);
+  return parseStackFile(readText(new URL(`Pulumi.${stack}.yaml`, folder), at, stackForm), at);
 }
 
 /**
@@ -71,16 +71,19 @@ function shownFolder(folder: URL): string {
   return inside.startsWith("..") ? full : inside;
 }
 
-function readText(file: URL, path: string): string {
+const stackForm = "a Pulumi stack file: a mapping config: with keys such as fenestra:cloud";
+
+function readText(file: URL, path: string, allowed: string): string {
+  const unlike = (message: string) => new ConfigError(refuse(path, undefined, message, allowed));
   const problem = fileProblem(file);
-  if (problem !== undefined) throw notAStackFile(path, problem);
+  if (problem !== undefined) throw unlike(problem);
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file));
   } catch (error) {
     // go-yaml refuses the whole file, comments included (yaml v3.0.1, readerc.go, `yaml_parser_update_buffer`).
-    if (error instanceof TypeError) throw notAStackFile(path, "is not UTF-8: save it anew as that");
+    if (error instanceof TypeError) throw unlike("is not UTF-8: save it anew as that");
     if (!(error instanceof Error && "code" in error)) throw error;
-    throw notAStackFile(path, `cannot be read: ${error.code}`);
+    throw unlike(`cannot be read: ${error.code}`);
   }
 }
 
@@ -90,7 +93,7 @@ function configTexts(text: string, path: string): readonly (readonly [string, st
   const error = document.errors[0];
   if (error !== undefined) throw notYaml(path, error.message);
   const config = document.get("config");
-  if (!isMap(config)) throw notAStackFile(path, "has no mapping named config");
+  if (!isMap(config)) throw new ConfigError(refuse(path, undefined, "has no mapping named config", stackForm));
   const cloud = config.get("fenestra:cloud");
   try {
     // An own key comes after what is merged.
@@ -138,13 +141,6 @@ function pairsOf(given: unknown, document: Document.Parsed, within: readonly unk
 
 /** What stands in a place, where that is an alias what it stands for. */
 const meant = (node: unknown, document: Document.Parsed): unknown => (isAlias(node) ? node.resolve(document) : node);
-
-function notAStackFile(path: string, message: string): ConfigError {
-  const allowed = path.endsWith("Pulumi.yaml")
-    ? "a Pulumi project file: name, runtime and main"
-    : "a Pulumi stack file: a mapping config: with keys such as fenestra:cloud";
-  return new ConfigError(refuse(path, undefined, message, allowed));
-}
 
 /** First line only: the rest is an excerpt of the file, secrets perhaps included. */
 function notYaml(path: string, said: string): ConfigError {
@@ -277,7 +273,7 @@ export function readProjectFile(folder: string): ProjectFile | undefined {
   const file = path.join(folder, "Pulumi.yaml");
   if (!isThere(file)) return undefined;
   let project: unknown;
-  const text = readText(pathToFileURL(file), file);
+  const text = readText(pathToFileURL(file), file, "a Pulumi project file: name, runtime and main");
   try {
     project = parse(text);
   } catch (failure) {

@@ -1,4 +1,4 @@
-import { readdir, readFile } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import path from "node:path";
 import { pathInMachine, readMachineFile } from "../host/machineRoot.ts";
 import type { Machine } from "../host/network.ts";
@@ -16,11 +16,16 @@ interface SystemdOptions {
 }
 
 interface ServiceState {
+  readonly starts: number;
   readonly lastCode: number | undefined;
   readonly active: boolean;
 }
 
-const unitFolder = "/etc/systemd/system";
+const unitFolders = ["/etc/systemd/system", "/usr/local/lib/systemd/system"];
+/**
+ * Verbs that do nothing here but read the units again, as do those that change how units are enabled (systemctl(1)).
+ */
+const reloads = new Set(["daemon-reload", "mask", "unmask", "preset"]);
 
 /**
  * Whether a program itself sends datagrams of sd_notify(3): without a socket for them here, it counts as ready once it
@@ -47,7 +52,7 @@ export class Systemd {
   }
 
   state(unit: string): ServiceState {
-    return this.#states.get(unit) ?? { lastCode: undefined, active: false };
+    return this.#states.get(unit) ?? { starts: 0, lastCode: undefined, active: false };
   }
 
   logFile(unit: string): string {
@@ -57,14 +62,12 @@ export class Systemd {
   async systemctl(args: readonly string[]): Promise<ControlAnswer> {
     const [verb = "", ...units] = args.filter((arg) => !arg.startsWith("-"));
     const names = units.map((unit) => (/\.[a-z]+$/.test(unit) ? unit : `${unit}.service`));
-    // Scripts of users have more verbs than ours and kubeadm.
-    if (/^(daemon-reload|(un)?mask|preset|reset-failed)$/.test(verb)) {
-      await this.#reload();
-      return { code: 0 };
-    }
+    const now = args.includes("--now");
+    if (reloads.has(verb)) await this.#reload();
+    if (reloads.has(verb) || verb === "reset-failed") return { code: 0 };
     if (verb === "is-active") {
       const active = names.every((unit) => this.state(unit).active || this.#timers.has(unit));
-      return active ? { code: 0, text: "active" } : { code: 3, text: "inactive" };
+      return { code: active ? 0 : 3, text: args.includes("--quiet") ? "" : active ? "active" : "inactive" };
     }
     if (verb === "status" || verb === "list-timers")
       return { code: 0, text: [...this.#states.keys(), ...this.#timers.keys()].join("\n") };
@@ -74,19 +77,20 @@ export class Systemd {
       );
       return { code: 0, text: failed.map(([name]) => `Result=exit-code\nId=${name}\n`).join("\n") };
     }
-    if (verb === "enable" || verb === "disable") {
+    const enables = verb === "enable" || verb === "reenable";
+    if (enables || verb === "disable") {
       const found = await Promise.all(names.map((unit) => this.#unit(unit)));
       const missing = names.filter((_, index) => found[index] === undefined);
       if (missing.length > 0) return { code: 1, text: `Unit file ${missing.join(", ")} does not exist.` };
-      // As do all verbs that change how units are enabled (systemctl(1)).
       await this.#reload();
-      if (!args.includes("--now")) return { code: 0 };
     }
-    if (verb === "start" || verb === "enable") {
+    if (verb === "start" || (enables && now)) {
       const started = this.#all(names, (unit) => this.start(unit));
       return args.includes("--no-block") ? { code: 0 } : await started;
     }
-    if (verb === "stop" || verb === "disable") return await this.#all(names, (unit) => this.stop(unit));
+    if (enables) return { code: 0 };
+    if (verb === "disable") return now ? await this.#all(names, (unit) => this.stop(unit)) : { code: 0 };
+    if (verb === "stop") return await this.#all(names, (unit) => this.stop(unit));
     if (/^(try-)?(reload-or-)?restart$/.test(verb)) {
       const these = verb.startsWith("try-") ? names.filter((unit) => this.state(unit).active) : names;
       return await this.#all(these, async (unit) => {
@@ -145,8 +149,9 @@ export class Systemd {
   }
 
   async #run(name: string, unit: Unit): Promise<number> {
-    this.#mark(name, { active: true });
-    const inRun = settings(unit, "Service", "RuntimeDirectory").map((folder) => `/run/${folder}`);
+    this.#mark(name, { active: true, starts: this.state(name).starts + 1 });
+    const folders = settings(unit, "Service", "RuntimeDirectory").flatMap(splitWords);
+    const inRun = folders.map((folder) => `/run/${folder}`);
     if (inRun.length > 0) {
       const mode = setting(unit, "Service", "RuntimeDirectoryMode") ?? "0755";
       await runInMachine(this.#options.machine, ["install", "--directory", `--mode=${mode}`, ...inRun]);
@@ -167,14 +172,15 @@ export class Systemd {
       code = await process.exited;
       if (code !== 0) break;
     }
-    if (inRun.length > 0) await runInMachine(this.#options.machine, ["rm", "--recursive", "--force", ...inRun]);
+    if (inRun.length > 0 && setting(unit, "Service", "RuntimeDirectoryPreserve") !== "yes")
+      await runInMachine(this.#options.machine, ["rm", "--recursive", "--force", ...inRun]);
     const replaced = !this.#running.has(name);
     this.#running.delete(name);
     const remains = !replaced && setting(unit, "Service", "RemainAfterExit") === "yes" && code === 0;
     this.#mark(name, { active: remains, lastCode: code });
     const restart = setting(unit, "Service", "Restart") ?? "no";
     if (!replaced && !this.#stopped && (restart === "always" || (restart === "on-failure" && code !== 0))) {
-      const pause = seconds(setting(unit, "Service", "RestartSec") ?? "100ms") * 1000;
+      const pause = timeSpanSeconds(setting(unit, "Service", "RestartSec") ?? "100ms") * 1000;
       this.#timers.set(
         name,
         setTimeout(() => void this.#run(name, unit), pause),
@@ -185,17 +191,20 @@ export class Systemd {
 
   #startTimer(name: string, unit: Unit | undefined): number {
     if (unit === undefined) return 5;
-    const [first, next] = ["OnActiveSec", "OnUnitActiveSec"].map((key) => seconds(setting(unit, "Timer", key)));
-    const fire = (after = 0): void => {
+    const service = setting(unit, "Timer", "Unit") ?? name.replace(/\.timer$/, ".service");
+    const first = setting(unit, "Timer", "OnActiveSec") ?? setting(unit, "Timer", "OnBootSec");
+    const next = setting(unit, "Timer", "OnUnitActiveSec") ?? setting(unit, "Timer", "OnUnitInactiveSec");
+    const fire = (seconds: number): void => {
       this.#timers.set(
         name,
         setTimeout(async () => {
-          await this.start(name.replace(/\.timer$/, ".service")).catch(() => undefined);
-          if (next && this.#timers.has(name) && !this.#stopped) fire(next);
-        }, after * 1000),
+          await this.start(service).catch(() => undefined);
+          if (next !== undefined && this.#timers.has(name) && !this.#stopped) fire(timeSpanSeconds(next));
+        }, seconds * 1000),
       );
     };
-    fire(first);
+    if (first !== undefined || next !== undefined)
+      fire(first === undefined ? timeSpanSeconds(next ?? "0") : timeSpanSeconds(first));
     return 0;
   }
 
@@ -213,15 +222,18 @@ export class Systemd {
     const loaded = this.#units.get(name);
     if (loaded !== undefined) return loaded;
     const { pid } = this.#options.machine;
-    const text = await readMachineFile(pid, `${unitFolder}/${name}`).catch(() => undefined);
-    if (text === undefined) return undefined;
-    const dropIns = await pathInMachine(pid, `${unitFolder}/${name}.d`);
-    const more = (await readdir(dropIns).catch(() => []))
-      .sort()
-      .map((file) => readFile(path.join(dropIns, file), "utf8"));
-    const unit = parseUnit([text, ...(await Promise.all(more))].join("\n"));
-    this.#units.set(name, unit);
-    return unit;
+    for (const folder of unitFolders) {
+      const main = await readMachineFile(pid, `${folder}/${name}`).catch(() => undefined);
+      if (main === undefined) continue;
+      const dropIns = (await readdir(await pathInMachine(pid, `${folder}/${name}.d`)).catch((): string[] => []))
+        .filter((file) => file.endsWith(".conf"))
+        .sort();
+      const texts = await Promise.all(dropIns.map((file) => readMachineFile(pid, `${folder}/${name}.d/${file}`)));
+      const unit = parseUnit([main, ...texts]);
+      this.#units.set(name, unit);
+      return unit;
+    }
+    return undefined;
   }
 
   async #commands(unit: Unit, key: string): Promise<readonly (readonly string[])[]> {
@@ -249,21 +261,29 @@ interface Unit {
   readonly sections: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
 }
 
-/** Reads a unit file. An empty assignment clears a list, by systemd.syntax(7) and systemd.service(5). */
-function parseUnit(text: string): Unit {
+/**
+ * Reads a unit file and its drop-ins in order. An empty assignment clears a list, by systemd.syntax(7) and
+ * systemd.service(5); a line that ends in a backslash continues.
+ */
+function parseUnit(texts: readonly string[]): Unit {
   const sections: Record<string, Record<string, string[]>> = {};
-  let section = "";
-  for (const line of text.split("\n").map((raw) => raw.trim())) {
-    if (line === "" || line.startsWith("#")) continue;
-    const header = /^\[(.+)\]$/.exec(line)?.[1];
-    if (header !== undefined) {
-      section = header;
-      continue;
+  for (const text of texts) {
+    let section = "";
+    for (const line of text
+      .replaceAll("\\\n", " ")
+      .split("\n")
+      .map((raw) => raw.trim())) {
+      if (line === "" || line.startsWith("#") || line.startsWith(";")) continue;
+      const header = /^\[(.+)\]$/.exec(line)?.[1];
+      if (header !== undefined) {
+        section = header;
+        continue;
+      }
+      const [key = "", ...rest] = line.split("=");
+      const present = sections[section] ?? {};
+      const value = rest.join("=").trim();
+      sections[section] = { ...present, [key.trim()]: value === "" ? [] : [...(present[key.trim()] ?? []), value] };
     }
-    const [key = "", ...rest] = line.split("=");
-    const present = sections[section] ?? {};
-    const value = rest.join("=").trim();
-    sections[section] = { ...present, [key.trim()]: value === "" ? [] : [...(present[key.trim()] ?? []), value] };
   }
   return { sections };
 }
@@ -278,14 +298,17 @@ function setting(unit: Unit, section: string, key: string): string | undefined {
 }
 
 /**
- * The words of a command line with its variables: `$NAME` as a word is split at blanks (systemd.service(5), "Command
- * lines"). A program's prefix `+` is dropped: all run as root here.
+ * The words of a command line with its variables: `$NAME` as a word is split at blanks, `${NAME}` stays one word
+ * (systemd.service(5), "Command lines"). The program's prefixes `-`, `@`, `+`, `!` are dropped.
  */
 function commandLine(text: string, environment: Readonly<Record<string, string>>): readonly string[] {
-  return splitWords(text.replace(/^\+/, "")).flatMap((word) => {
+  const words = splitWords(text).flatMap((word) => {
     const bare = /^\$([A-Za-z_][A-Za-z0-9_]*)$/.exec(word)?.[1];
-    return bare === undefined ? [word] : splitWords(environment[bare] ?? "");
+    if (bare !== undefined) return splitWords(environment[bare] ?? "");
+    return [word.replaceAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (_, name: string) => environment[name] ?? "")];
   });
+  const [program = "", ...args] = words;
+  return [program.replace(/^[-@+!:|]+/, ""), ...args];
 }
 
 function splitWords(text: string): readonly string[] {
@@ -310,9 +333,22 @@ function parseEnvironmentFile(text: string): Readonly<Record<string, string>> {
   return variables;
 }
 
-/** Seconds of a time span such as `1h 30min`, `5s`, `90` (systemd.time(7)). */
-function seconds(text = "0"): number {
-  const spans: Readonly<Record<string, number>> = { ms: 0.001, m: 60, h: 3600, d: 86_400 };
-  const parts = [...text.matchAll(/(\d+) *(ms|[mhd]?)/g)];
-  return parts.reduce((sum, [, amount, unit = ""]) => sum + Number(amount) * (spans[unit] ?? 1), 0);
+/** Seconds by the names of units of a systemd time span. */
+const spans: readonly (readonly [unit: RegExp, seconds: number])[] = [
+  [/^ms$/, 0.001],
+  [/^(s|sec|seconds?)?$/, 1],
+  [/^(m|min|minutes?)$/, 60],
+  [/^(h|hr|hours?)$/, 3600],
+  [/^(d|days?)$/, 86_400],
+  [/^(w|weeks?)$/, 604_800],
+];
+
+/** Seconds of a systemd time span such as `1h 30min`, `5s`, `90`. @throws RangeError for one that it does not know */
+function timeSpanSeconds(text: string): number {
+  const parts = [...text.matchAll(/([\d.]+)\s*([a-z]*)/g)].map(([, amount = "", unit = ""]) => {
+    const [, seconds] = spans.find(([pattern]) => pattern.test(unit)) ?? [];
+    if (seconds === undefined) throw new RangeError(`${text} is not a time span`);
+    return Number(amount) * seconds;
+  });
+  return parts.reduce((sum, part) => sum + part, 0);
 }

@@ -177,6 +177,7 @@ export function documentsOf(file: URL): ReturnType<typeof parseAllDocuments> {
 /** Policies and their bindings, from a file of policies as they are applied, after CEL of their own. */
 export function readPolicies(file: URL, blanks: Blanks): readonly Manifest[] {
   const [first, ...policies] = documentsOf(file);
+  if (first?.has("apiVersion")) throw new RangeError(`${file} does not begin with its CEL`);
   const reviver = applied({ ...blanks, cel: { ...first?.toJS(), ...blanks.cel } });
   return policies.flatMap((policy) => {
     const { bindings = {}, ...made } = policy.toJS({ reviver }) ?? {};
