@@ -145,7 +145,7 @@ export const nightOf: Readonly<Record<string, readonly string[]>> = {
   "components/kubernetes/": ["kubernetes/apiServer"],
   "components/machine/linux/": [
     ...["registrationControls", "mirrorControls", "aws-prod --full", "azure-prod --full"],
-    ...["linux/faults", "kubernetes/apiServer"],
+    "kubernetes/apiServer",
   ],
   "components/machine/": ["registrationControls"],
   "components/nodeController/": ["nodeController/table"],

@@ -43,8 +43,8 @@ const scripts: Readonly<Record<string, string>> = {
 };
 const call = readFileSync(`${fakes}/call`, "utf8");
 
-/** Ways of failing that `fakes/call` has, the last two being answers. */
-export const faults = ["fail", "cut", "idle", "hang", "half", "{}", "<html>busy</html>"] as const;
+/** Ways of failing that `fakes/call` has. */
+const faults = ["fail", "cut", "idle", "hang"] as const;
 type Fault = (typeof faults)[number];
 const isFault = (word: string): word is Fault => faults.some((fault) => fault === word);
 
@@ -140,9 +140,9 @@ export class Sandbox {
     this.write(`/store/secrets/${name.replaceAll("/", "_")}`, value);
   }
 
-  /** Breaks the calls that a pattern fits, or the one of this number. */
-  breaks(fault: Fault, which: string | number): void {
-    appendFileSync(this.#at(`${store}/faults`), `${fault} ${typeof which === "number" ? `#${which}` : which}\n`);
+  /** Breaks the calls that a pattern fits. */
+  breaks(fault: Fault, calls: string): void {
+    appendFileSync(this.#at(`${store}/faults`), `${fault} ${calls}\n`);
   }
 
   /** A file of the fakes by its name; the name of a fault breaks the calls that the content fits. */
@@ -289,7 +289,7 @@ export function bootedControlPlane(): Sandbox {
 }
 
 /** Static pods of a control-plane machine. */
-export const components = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"];
+const components = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"];
 
 /** The same where these run, with certificates that are valid for two days. */
 export function runningControlPlane(): Sandbox {
