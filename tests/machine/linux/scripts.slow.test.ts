@@ -6,7 +6,7 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { isFetched, type ScriptsObject, scriptsObject } from "../../../components/machine/bundle.ts";
 import { withFetchedScripts } from "../../../components/machine/linux/cloudConfig.ts";
-import { envFile, shellQuote, tsvFile } from "../../../components/machine/linux/rootfs.ts";
+import { shellQuote } from "../../../components/machine/linux/rootfs.ts";
 import { readScript } from "../../../components/machine/script.ts";
 import { commandFolder } from "../../../rehearsal/host/rootScripts.ts";
 import { skipIf } from "../../support/skip.ts";
@@ -30,20 +30,6 @@ describe("shell words", () => {
     const words = ["", "it's", "a b\t\n", '"$(x)` \\', "-n", "grüße ☃", "\u0001*?[~"];
     const { output } = bash(`printf '%s\\0' ${words.map(shellQuote).join(" ")}`);
     assert.deepEqual(output.split("\0").slice(0, -1), words);
-  });
-  it("stand in files of variables under upper-case names only", () => {
-    assert.equal(envFile({ A: "x y", B_2: 3 }), "A='x y'\nB_2=3\n");
-    assert.throws(() => envFile({ "a b": 1 }), /a b is not the name of a variable/);
-  });
-  it("stand in tables without tabs, newlines and empty fields", () => {
-    assert.equal(
-      tsvFile([
-        ["a", "-"],
-        ["b c", "d"],
-      ]),
-      "a\t-\nb c\td\n",
-    );
-    for (const field of ["", "a\tb", "a\nb"]) assert.throws(() => tsvFile([[field]]), /cannot be a field/);
   });
 });
 
@@ -171,27 +157,12 @@ describeOnMachine("fetching scripts from the bucket on AWS", () => {
     assert.deepEqual(requests(again), []);
   });
 
-  for (const [what, content] of [
-    ["of another content", Buffer.from("something else")],
-    ["that is empty", Buffer.alloc(0)],
-  ] as const)
-    it(`unpacks nothing of an object ${what}, and ends with 16`, () => {
-      const here = fetching(content);
-      const says = new RegExp(`error: ${object.key} from ${scriptsBucket} has the SHA-256 [0-9a-f]{64}\n`);
-      const refused = here.fails(16, says, entry);
-      assert.match(refused.output, /scripts: failed after \d+ s with status 1; exit code 16/);
-      assert.equal(requests(refused).length, 2);
-      assert.equal(here.has(identityStage), false);
-    });
-
-  it("says when the role may not read, and waits for late rights", () => {
-    const here = fetching();
-    here.write("/store/denied", "");
-    here.fails(16, new RegExp(`error: reading ${object.key} from ${scriptsBucket} was answered with 403\n`), entry);
+  it("unpacks nothing of an object of another content, and ends with 16", () => {
+    const here = fetching(Buffer.from("something else"));
+    const says = new RegExp(`error: ${object.key} from ${scriptsBucket} has the SHA-256 [0-9a-f]{64}\n`);
+    const refused = here.fails(16, says, entry);
+    assert.equal(requests(refused).length, 2);
     assert.equal(here.has(identityStage), false);
-    here.writeScript("/store/on-sleep", `#!/bin/bash\nrm -f "\${0%/*}/denied"\n`);
-    const granted = here.runOrFail(entry);
-    assert.match(granted.output, /was answered with 403\n[\s\S]*the scripts are in place, SHA-256 [0-9a-f]{64}\n/);
   });
 
   it("survives being cut off while it fetches and while it unpacks", () => {
@@ -208,7 +179,7 @@ describeOnMachine("fetching scripts from the bucket on AWS", () => {
     assert.deepEqual(left, []);
   });
 
-  it("fetches again for another object, and fails for a torn one", () => {
+  it("fetches again for another object", () => {
     const here = fetching();
     here.runOrFail(entry);
     const changed = {
@@ -222,8 +193,5 @@ describeOnMachine("fetching scripts from the bucket on AWS", () => {
     store(here, other);
     here.runOrFail(entry);
     assert.match(here.read("/opt/fenestra/renew-certificates.sh"), /\ntrue\n$/);
-    here.writeScript(`${commandFolder}/python3`, "#!/bin/bash\nexit 1\n");
-    here.remove("/var/lib/fenestra/done/scripts");
-    assert.equal(here.run(entry).code, 16);
   });
 });
