@@ -2,20 +2,13 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { scriptsObject } from "../../../components/machine/bundle.ts";
-import { packLinuxFetching } from "../../../components/machine/linux/cloudConfig.ts";
 import { controlPlaneScripts } from "../../../components/machine/linux/controlPlane.ts";
-import {
-  controlPlaneStages,
-  linuxWorkerStages,
-  sharedStages,
-  stageTable,
-} from "../../../components/machine/linux/stages.ts";
-import type { MachinePayload, PayloadFile } from "../../../components/machine/payload.ts";
+import { controlPlaneStages, linuxWorkerStages, stageTable } from "../../../components/machine/linux/stages.ts";
+import type { MachinePayload } from "../../../components/machine/payload.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
 import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
-import { decodeUserData } from "../../../plan/decode/userData.ts";
 import { exampleSpec } from "../../support/stacks.ts";
-import { exampleControlPlane, exampleLinuxWorker, scriptsBucket } from "../examples.ts";
+import { exampleControlPlane, exampleLinuxWorker } from "../examples.ts";
 
 const kinds: readonly (readonly [kind: string, of: (spec: ClusterSpec) => MachinePayload])[] = [
   ["control-plane", exampleControlPlane],
@@ -47,43 +40,26 @@ describe("payloads of Linux machines", () => {
   });
 });
 
-/** The stages of a worker whose stack file asks for no steps of its own. */
-const usualStages = linuxWorkerStages.filter(({ name }) => name !== "before" && name !== "after");
-
 describe("stages of Linux machines", () => {
-  it("have an exit code of their own, 10 to 63", () => {
-    const all = [...sharedStages, ...Object.values(podNetworks).flatMap(({ linux }) => linux.stages)];
-    const names = new Map(all.map(({ name, exitCode }) => [name, exitCode]));
-    const codes = [...names.values()];
-    assert.deepEqual([new Set(codes).size, codes.filter((code) => code < 10 || code > 63)], [names.size, []]);
-    for (const { name, exitCode } of all) assert.equal(exitCode, names.get(name), name);
+  it("are repeated from the first one whose file has changed", () => {
+    const { files } = exampleControlPlane(exampleSpec("aws-prod"));
+    const hashes = (of: typeof files): readonly (string | undefined)[] =>
+      stageTable(controlPlaneStages, of)
+        .trimEnd()
+        .split("\n")
+        .slice(0, -1)
+        .map((line) => line.split("\t")[2]);
+    const original = hashes(files);
+    for (const [index, stage] of controlPlaneStages.entries()) {
+      const script = `/opt/fenestra/stages/${stage.name}.sh`;
+      const changed = hashes(
+        files.map((file) => (file.path === script ? { ...file, content: `${file.content}\n` } : file)),
+      );
+      const isSame = changed.map((hash, at) => hash === original[at]);
+      const wanted = controlPlaneStages.map((_, at) => at < index);
+      assert.deepEqual(isSame, wanted, stage.name);
+    }
   });
-
-  for (const [kind, stages] of [
-    ["control-plane", controlPlaneStages],
-    ["linux", usualStages],
-  ] as const) {
-    it(`${kind}: a file changes the hash of its stage and those behind it`, () => {
-      const of = kind === "control-plane" ? exampleControlPlane : exampleLinuxWorker;
-      const { files } = of(exampleSpec("aws-prod"));
-      const hashes = (of: typeof files): readonly (string | undefined)[] =>
-        stageTable(stages, of)
-          .trimEnd()
-          .split("\n")
-          .slice(0, -1)
-          .map((line) => line.split("\t")[2]);
-      const original = hashes(files);
-      for (const [index, stage] of stages.entries()) {
-        const script = `/opt/fenestra/stages/${stage.name}.sh`;
-        const changed = hashes(
-          files.map((file) => (file.path === script ? { ...file, content: `${file.content}\n` } : file)),
-        );
-        const isSame = changed.map((hash, at) => hash === original[at]);
-        const wanted = stages.map((_, at) => at < index);
-        assert.deepEqual(isSame, wanted, stage.name);
-      }
-    });
-  }
 });
 
 describe("scripts of Linux machines", () => {
@@ -125,42 +101,7 @@ describe("scripts of Linux machines", () => {
   });
 });
 
-const spec = exampleSpec("aws-prod");
-const stages = "/etc/fenestra/stages.tsv";
-const added = ["/opt/fenestra/stages/scripts.sh", "/etc/fenestra/scripts.env"];
-
-/** What a machine with the object at hand gets from the user data. */
-function unpacked(payload: MachinePayload) {
-  const object = scriptsObject(payload);
-  return decodeUserData(Buffer.from(packLinuxFetching(payload, object, scriptsBucket), "base64"), (bucket, key) =>
-    bucket === scriptsBucket && key === object.key ? Buffer.from(object.content) : undefined,
-  );
-}
-
-const withMode = ({ path, content, mode = "0644" }: PayloadFile) => ({ path, content, mode });
-
 describe("a packed Linux payload on AWS", () => {
-  for (const [kind, payload] of [
-    ["control-plane", exampleControlPlane(spec)],
-    ["linux", exampleLinuxWorker(spec)],
-  ] as const) {
-    it(`${kind}: has every file once, with its mode, and the stage that fetches`, () => {
-      const { files, fetched, entry } = unpacked(payload);
-      assert.equal(entry, payload.entry);
-      const of = (list: readonly { readonly path: string }[]) => new Map(list.map((file) => [file.path, file]));
-      const rest = files.filter(({ path }) => !added.includes(path) && path !== stages);
-      assert.deepEqual(of(rest), of(payload.files.filter(({ path }) => path !== stages).map(withMode)));
-      assert.equal(files.length, payload.files.length + added.length);
-      const here = files.filter(({ path }) => path.endsWith(".sh") && !fetched.includes(path)).map(({ path }) => path);
-      assert.deepEqual(here.sort(), [
-        "/opt/fenestra/bootstrap.sh",
-        "/opt/fenestra/cloud.sh",
-        "/opt/fenestra/lib.sh",
-        "/opt/fenestra/stages/scripts.sh",
-      ]);
-    });
-  }
-
   it("has one object for all control-plane machines", () => {
     for (const keys of [["key1"], ["key2", "key1"]])
       for (const stack of ["aws-dev", "aws-prod"] as const) {

@@ -2,15 +2,7 @@
 import assert from "node:assert/strict";
 import { diskFolder } from "../../../rehearsal/machines/fakeCommands.ts";
 import { exampleControlPlane } from "../examples.ts";
-import {
-  describeOnMachine,
-  entry,
-  identity,
-  joiningWorker,
-  machine,
-  type Sandbox,
-  spec,
-} from "./machine.ts";
+import { describeOnMachine, entry, identity, joiningWorker, machine, type Sandbox, spec } from "./machine.ts";
 
 /** What may be in a file's place after a power failure, a full disk or somebody's slip. */
 const ways: Readonly<Record<string, (here: Sandbox, file: string, content: string) => void>> = {
