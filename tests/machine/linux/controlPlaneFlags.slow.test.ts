@@ -2,30 +2,19 @@
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { parse, parseAllDocuments } from "yaml";
+import { parseAllDocuments } from "yaml";
 import { z } from "zod";
 import { controlPlanePaths } from "../../../components/machine/linux/kubeadm.ts";
 import { featureGates } from "../../../components/model/reservedFlags.ts";
 import { runOrFail } from "../../../rehearsal/host/command.ts";
 import { kubeadmProblems } from "../../../rehearsal/programs/checkers.ts";
 import { obtainPrograms } from "../../../rehearsal/programs/obtain.ts";
-import { readDocument } from "../../docs/documents.ts";
 import { type ApiServer, startApiServer, until } from "../../support/apiServer.ts";
 import { specOf } from "../../support/mocks.ts";
 import { obtainOrSkip } from "../../support/skip.ts";
 import { suiteFolder } from "../../support/suite.ts";
 import { exampleControlPlane, exampleReleases, fileOf, specAt } from "../examples.ts";
 import { helpGates } from "./helpGates.ts";
-
-/** The only block of security.md with this text. */
-function blockWith(text: string): string {
-  const [found, ...others] = readDocument("docs/security.md").blocks.filter((block) => block.text.includes(text));
-  assert.ok(found !== undefined && others.length === 0, text);
-  return found.text;
-}
-const priorities = z
-  .object({ "fenestra:controlPlane": z.object({ admission: z.array(z.unknown()) }) })
-  .parse(parse(blockWith("fenestra:controlPlane:")))["fenestra:controlPlane"];
 
 const controlPlane = {
   extraArgs: {
@@ -47,7 +36,6 @@ const controlPlane = {
         limits: [{ type: "Server", qps: 1000, burst: 1000 }],
       },
     },
-    ...priorities.admission,
   ],
 };
 
@@ -107,29 +95,6 @@ describe("flags and files of the control plane", () => {
       const events = readFileSync(path.join(folder, "audit.log"), "utf8");
       assert.match(events, /"level":"RequestResponse".*"verb":"create".*"name":"noted"/);
       assert.doesNotMatch(events, /"resource":"pods"/);
-    });
-
-    it("keep the system's priorities to namespaces with a quota", async function () {
-      this.timeout(60_000);
-      const make = async (namespace: string, priorityClassName?: string): Promise<string> => {
-        const pod = {
-          metadata: { name: "p", namespace },
-          spec: { priorityClassName, containers: [{ name: "c", image: "i" }] },
-        };
-        const input = JSON.stringify({ apiVersion: "v1", kind: "Pod", ...pod });
-        const { code, stderr } = await api.kubectl(["create", "--dry-run=server", "-f", "-"], input);
-        return code === 0 ? "made" : stderr;
-      };
-      const refused = /insufficient quota to match these scopes: .*PriorityClass/;
-      await until(
-        "the accounts",
-        async () => (await make("default")) === "made" && !/account/.test(await make("kube-system")),
-      );
-      assert.match(await make("kube-system", "system-node-critical"), refused);
-      assert.equal((await api.kubectl(["create", "-f", "-"], blockWith("kind: ResourceQuota\n"))).code, 0);
-      await until("the quota", async () => (await make("kube-system", "system-node-critical")) === "made");
-      assert.equal(await make("kube-system", "system-cluster-critical"), "made");
-      assert.match(await make("default", "system-cluster-critical"), refused);
     });
   });
 });
