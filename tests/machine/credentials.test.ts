@@ -7,7 +7,6 @@ import { loadConfig } from "../../components/config/load.ts";
 import { plainTexts, reveal, textOf } from "../../components/gates/values.ts";
 import { scriptsObject } from "../../components/machine/bundle.ts";
 import { withFetchedScripts } from "../../components/machine/linux/cloudConfig.ts";
-import type { MachinePayload } from "../../components/machine/payload.ts";
 import { noProxy } from "../../components/machine/proxy.ts";
 import { curlArguments } from "../../components/machine/windows/artifacts.ts";
 import { packWindowsAws, packWindowsAzure } from "../../components/machine/windows/userData.ts";
@@ -27,14 +26,11 @@ import {
   registryPaths as paths,
   registryPayload as payloadOf,
   scriptsBucket,
-  registrySpecs as specs,
 } from "./examples.ts";
 import { describeOnMachine, machine } from "./linux/machine.ts";
 
 const windowsSettings = z.looseObject({
-  curl: z.array(z.string()),
   protected: z.array(z.string()),
-  artifacts: z.array(z.looseObject({ urls: z.array(z.string()) })),
   credentials: z.looseObject({ files: z.array(z.looseObject({ path: z.string() })) }),
 });
 const password = 'pä$s "w`0rd';
@@ -99,17 +95,14 @@ describe("logins of a proxy and a mirror", function () {
         const needing = files.filter(({ content }) => content.includes("http://@LOGIN_PROXY@@proxy.example.com:3128"));
         assert.ok(needing.length > 0 && needing.every(({ path }) => /[\\/]templates[\\/]/.test(path)), machine.name);
         assert.ok(!files.some(({ content }) => content.includes("http://proxy.example.com:3128")), machine.name);
-        const withMirror = files.filter(({ content }) => content.includes(mirrorPlace)).map(({ path }) => path);
-        const [curl = "", hosts = "", own = "", ...more] = withMirror.sort((a, b) => a.length - b.length);
-        assert.match(curl, /[\\/]templates[\\/](etc[\\/])?fenestra[\\/](curl[\\/].curlrc|curl.conf)$/);
-        assert.match(hosts, /[\\/]templates[\\/].*[\\/]certs.d[\\/]registry.k8s.io[\\/]hosts.toml$/);
-        assert.match(own, /[\\/]templates[\\/].*[\\/]certs.d[\\/]mirror.example.com[:_]8443_?[\\/]hosts.toml$/);
-        assert.deepEqual(more, []);
+        const withMirror = files.filter(({ content }) => content.includes(mirrorPlace));
+        assert.ok(
+          withMirror.length === 3 && withMirror.every(({ path }) => /[\\/]templates[\\/]/.test(path)),
+          machine.name,
+        );
         const settings = files.find(({ path }) => path.endsWith("machine.json"))?.content;
         if (settings === undefined) continue;
-        const { curl: args, artifacts, protected: folders, credentials } = windowsSettings.parse(JSON.parse(settings));
-        assert.deepEqual(args.slice(-2), ["--config", "C:\\fenestra\\curl.conf"]);
-        assert.ok(artifacts.every(({ urls }) => urls.length === 1 && urls[0]?.startsWith(`https://${mirror}/files/`)));
+        const { protected: folders, credentials } = windowsSettings.parse(JSON.parse(settings));
         for (const { path } of credentials.files)
           assert.ok(
             folders.some((folder) => path.startsWith(`${folder}\\`)),
@@ -129,9 +122,7 @@ describe("logins of a proxy and a mirror", function () {
       }
     };
     const refusal = failure({});
-    assert.ok(
-      refusal.includes(`pulumi config set --secret --path 'fenestra:registryCredentials["${mirror}"].password'; then`),
-    );
+    assert.match(refusal, /registryCredentials.*password: is a password in clear text/);
     assert.match(
       refusal,
       /config\.fenestra:proxyCredentials\.password: is a password in clear text\n +found: +not shown\n.*\n +fix: +pulumi config set --secret --path fenestra:proxyCredentials\.password; then/,
@@ -142,10 +133,6 @@ describe("logins of a proxy and a mirror", function () {
     );
     const mistyped = { "fenestra:proxyCredentials": JSON.stringify({ username: "a", pasword: password }) };
     const inUrl = failure({ "fenestra:httpProxy": `http://svc:${password}@proxy.example.com:3128` }, () => true);
-    assert.match(
-      inUrl,
-      /fix: +pulumi config set --secret --path fenestra:proxyCredentials\.password, and the name as username/,
-    );
     const slashed = failure({ "fenestra:httpProxy": "http://svc:a/w`0rd@proxy.example.com:3128" }, () => true);
     for (const message of [refusal, failure(mistyped), inUrl, slashed]) assert.ok(!message.includes("w`0rd"), message);
     assert.doesNotMatch(JSON.stringify(clusterSpec(loadConfig(config, undefined, () => true))), /w`0rd/);
@@ -174,17 +161,6 @@ describe("logins of a proxy and a mirror", function () {
   });
 });
 
-/** Name, digest, folder and stage of what a machine downloads. */
-function downloads(payload: MachinePayload): readonly (readonly (string | undefined)[])[] {
-  if (payload.kind !== "windows") {
-    const rows = fileOf(payload, "/etc/fenestra/artifacts.tsv").split("\n");
-    return rows.map((row) => row.split("\t")).map((row) => [row[0], row[3], row[6], "artifacts"]);
-  }
-  const { artifacts }: { readonly artifacts: readonly Record<"name" | "digest" | "folder" | "stage", string>[] } =
-    JSON.parse(fileOf(payload, "C:\\fenestra\\machine.json"));
-  return artifacts.map(({ name, digest, folder, stage }) => [name, digest, folder, stage]);
-}
-
 describe("pulls from the cloud's own registries", () => {
   it("bring the plug-in where the kubelet looks, for hosts and identity", () => {
     for (const os of ["linux", "windows"] as const) {
@@ -209,14 +185,6 @@ describe("pulls from the cloud's own registries", () => {
           ["*.azurecr.io", "*.*.geo.azurecr.io"],
         ],
       );
-      for (const [index, { name }] of [aws, azure].entries()) {
-        const file = os === "linux" ? name : `${name}.exe`;
-        const [found, ...others] = downloads(own[index] ?? assert.fail()).filter(([each]) => each === file);
-        assert.deepEqual(
-          [found?.toSpliced(1, 1), /^[0-9a-f]{64}$/.test(found?.[1] ?? ""), others],
-          [[file, paths[os].bin, "artifacts"], true, []],
-        );
-      }
       assert.deepEqual(JSON.parse(fileOf(own[1], paths[os].cloud)), {
         cloud: "AzurePublicCloud",
         tenantId: "tenant",
@@ -224,16 +192,6 @@ describe("pulls from the cloud's own registries", () => {
         userAssignedIdentityID: "11111111-2222-3333-4444-555555555555",
       });
     }
-  });
-
-  it("go through a proxy, the metadata service excepted", () => {
-    const proxied = { ...specs.aws, httpProxy: "http://proxy.example.com:3128" };
-    const config = parse(fileOf(payloadOf("aws", "linux", proxied), paths.linux.config));
-    const env = Object.fromEntries(
-      config.providers[0].env.map(({ name, value }: { name: string; value: string }) => [name, value]),
-    );
-    assert.equal(env.HTTPS_PROXY, "http://proxy.example.com:3128");
-    assert.ok(env.NO_PROXY?.split(",").includes("169.254.169.254"));
   });
 });
 

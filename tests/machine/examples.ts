@@ -157,7 +157,7 @@ export function fileOf(payload: MachinePayload, path: string): string {
 
 const registry =
   "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/shared/providers/Microsoft.ContainerRegistry/registries/example";
-export const registrySpecs = {
+const registrySpecs = {
   aws: specOf("aws-prod", {
     registryAccess: { resources: ["arn:aws:ecr:eu-central-1:123456789012:repository/team/*"] },
   }),
@@ -165,11 +165,8 @@ export const registrySpecs = {
 };
 
 /** What a worker of a system gets. */
-export function registryPayload(
-  cloud: "aws" | "azure",
-  os: "linux" | "windows",
-  spec: ClusterSpec = registrySpecs[cloud],
-): MachinePayload {
+export function registryPayload(cloud: "aws" | "azure", os: "linux" | "windows"): MachinePayload {
+  const spec = registrySpecs[cloud];
   const access = { ...exampleAccess(spec, "pool"), tenantId: "tenant" };
   return os === "linux"
     ? linuxWorkerPayload({ spec, pool: linuxPool(spec), access })
