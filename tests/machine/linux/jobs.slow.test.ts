@@ -13,12 +13,10 @@ import {
   describeOnMachine,
   identity,
   machine,
-  realEtcd,
   runningControlPlane as running,
   type Sandbox,
   secretPrefix,
   spec,
-  withEtcd,
 } from "./machine.ts";
 
 describeOnMachine("jobs of Linux machines", () => {
@@ -167,16 +165,6 @@ describeOnMachine("jobs of Linux machines", () => {
   });
 });
 
-/** Starts one of three members. */
-const loneEtcd = `${withEtcd}
-start --name a --initial-cluster a=http://127.0.0.1:2380,b=http://127.0.0.2:2380,c=http://127.0.0.3:2380 \
-  --initial-advertise-peer-urls http://127.0.0.1:2380 --listen-peer-urls http://127.0.0.1:2380 --listen-metrics-urls http://127.0.0.1:2381
-soon member_up
-! members_well
-kill %1
-! member_up
-`;
-
 const expired = `-----BEGIN CERTIFICATE-----
 MIIBDDCBsgIBATAKBggqhkjOPQQDAjASMRAwDgYDVQQDDAdleHBpcmVkMB4XDTI0
 MDEwMTAwMDAwMFoXDTI1MDEwMTAwMDAwMFowEjEQMA4GA1UEAwwHZXhwaXJlZDBZ
@@ -247,13 +235,6 @@ describeOnMachine("renewal of certificates", () => {
     assert.deepEqual(alone(here), []);
   });
 
-  it("takes a real member for started although the others are away", async function () {
-    const here = controlPlane();
-    await realEtcd(this, here);
-    here.set({ MEMBER_ADDRESSES: "127.0.0.1" });
-    here.runOrFail("bash", "-c", loneEtcd);
-  });
-
   it("waits for neither turn nor health where it is alone", () => {
     const here = running();
     here.set({ MEMBER_ADDRESSES: "10.20.224.10" });
@@ -310,17 +291,15 @@ describeOnMachine("renewal of certificates", () => {
 const look = `#!/bin/bash
 /bin/sleep 0.5
 (: </dev/tcp/127.0.0.1/10261) 2>/dev/null && echo open >>/store/ports || echo closed >>/store/ports
-[ ! -e /store/dies ] || { rm /store/dies; pkill -f create_server; /bin/sleep 0.2; }
 [ -s /store/answers ] || echo 'cut ^sleep' >/store/faults
 `;
 
 describeOnMachine("the health port of a Linux machine", () => {
-  function ports(patience: number, answers: readonly string[], dies = false): readonly string[] {
+  function ports(patience: number, answers: readonly string[]): readonly string[] {
     const here = machine(exampleLinuxWorker(spec));
     here.write("/var/lib/fenestra/identity.env", identity);
     here.writeScript("/store/on-sleep", look);
     here.write("/store/answers", answers.map((answer) => `${answer}\n`).join(""));
-    if (dies) here.write("/store/dies", "");
     here.set({ HEALTH_PATIENCE: patience });
     const { output } = here.run("bash", "-c", "ip link set lo up; exec bash /opt/fenestra/health.sh");
     return here.has("/store/ports") ? here.read("/store/ports").trim().split("\n") : assert.fail(output);
@@ -356,7 +335,4 @@ describeOnMachine("the health port of a Linux machine", () => {
       output,
     );
   });
-
-  it("is open again when its listener is gone", () =>
-    assert.deepEqual(ports(60, ["True", "True"], true), ["open", "open"]));
 });
