@@ -7,8 +7,6 @@ import { loadConfig } from "../../components/config/load.ts";
 import { plainTexts, reveal, textOf } from "../../components/gates/values.ts";
 import { scriptsObject } from "../../components/machine/bundle.ts";
 import { withFetchedScripts } from "../../components/machine/linux/cloudConfig.ts";
-import { noProxy } from "../../components/machine/proxy.ts";
-import { curlArguments } from "../../components/machine/windows/artifacts.ts";
 import { packWindowsAws, packWindowsAzure } from "../../components/machine/windows/userData.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { credentialsDocument, proxyLogin, registryLogin } from "../../components/model/nodeSettings.ts";
@@ -196,11 +194,7 @@ describe("pulls from the cloud's own registries", () => {
 });
 
 const pems = ["One", "Two"].map((name) => newAuthority(name).certificate);
-const settings = {
-  certificateAuthorities: JSON.stringify(pems),
-  httpProxy: "http://proxy.example.com:3128",
-  noProxy: JSON.stringify(["mirror.corp.example", "10.99.0.0/16"]),
-};
+const settings = { certificateAuthorities: JSON.stringify(pems) };
 
 describe("authorities of one's own", () => {
   for (const cloud of ["aws", "azure"] as const) {
@@ -224,9 +218,6 @@ describe("authorities of one's own", () => {
         assert.ok(source.indexOf(`certutil.exe -f -addstore Root '${path}'`) < source.indexOf("-File $a.entry"));
         assert.ok(!object.content.includes("fenestra-1.crt"));
       }
-      const curl = curlArguments(spec).slice(-4).join(" ");
-      assert.equal(curl, `--proxy ${settings.httpProxy} --noproxy mirror.corp.example,10.99.0.0/16`);
-      assert.match(noProxy(spec), /,\.cluster\.local,mirror\.corp\.example,10\.99\.0\.0\/16$/);
     });
   }
 

@@ -157,13 +157,6 @@ describeOnMachine("bootstrap of a Linux machine", () => {
       assert.deepEqual(kept, ["this machine's", identity]);
     });
 
-  it("is not done by a table of stages that was cut", () => {
-    const here = machine(exampleLinuxWorker(spec));
-    here.write("/etc/fenestra/stages.tsv", "");
-    const { code, output } = here.run(entry);
-    assert.deepEqual([code, /has lost its end/.test(output)], [1, true]);
-  });
-
   for (const [stage, exitCode, call] of [
     ["volume", 20, "^mkfs.ext4"],
     ["addons", 30, "^kubeadm.*addon coredns"],
