@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { addressPlan, controlPlaneMembers, largestNetwork } from "../../components/model/addressPlan.ts";
 import {
-  addressAt,
   addressCount,
   type Cidr,
   cidr,
@@ -11,7 +10,6 @@ import {
   outermost,
   overlaps,
   parseCidr,
-  subnet,
 } from "../../components/model/cidr.ts";
 import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 
@@ -89,15 +87,11 @@ describe("address plan", () => {
       }),
     );
   });
-
-  it("needs a zone", () =>
-    assert.throws(() => controlPlaneMembers(addressPlan("10.0.0.0/16", []), 1), /at least one zone/));
 });
 
-const anyCidr = (least = 0): fc.Arbitrary<Cidr> =>
-  fc
-    .tuple(fc.integer({ min: 0, max: 2 ** 32 - 1 }), fc.integer({ min: least, max: 32 }))
-    .map(([address, prefix]) => ({ first: address - (address % addressCount(prefix)), prefix }));
+const anyCidr: fc.Arbitrary<Cidr> = fc
+  .tuple(fc.integer({ min: 0, max: 2 ** 32 - 1 }), fc.integer({ min: 0, max: 32 }))
+  .map(([address, prefix]) => ({ first: address - (address % addressCount(prefix)), prefix }));
 
 /** A small network's addresses: the model for the arithmetic. */
 const members = (network: Cidr): Set<number> =>
@@ -118,13 +112,7 @@ const neighbours = fc
 
 describe("IPv4 networks", () => {
   it("read and write the same text", () => {
-    fc.assert(fc.property(anyCidr(), (network) => assert.deepEqual(parseCidr(formatCidr(network)), network)));
-  });
-
-  it("reads known networks", () => {
-    assert.deepEqual(parseCidr("10.20.0.0/16"), { first: 169082880, prefix: 16 });
-    assert.deepEqual(parseCidr("0.0.0.0/0"), { first: 0, prefix: 0 });
-    assert.deepEqual(parseCidr("255.255.255.255/32"), { first: 4294967295, prefix: 32 });
+    fc.assert(fc.property(anyCidr, (network) => assert.deepEqual(parseCidr(formatCidr(network)), network)));
   });
 
   for (const text of [
@@ -170,27 +158,5 @@ describe("IPv4 networks", () => {
         assert.ok(all.every((one) => left.some((outer) => contains(outer, one))));
       }),
     );
-  });
-
-  it("splits into parts that are disjoint, inside, and cover the whole", () => {
-    fc.assert(
-      fc.property(anyCidr(), fc.integer({ min: 0, max: 5 }), (network, bits) => {
-        fc.pre(network.prefix + bits <= 32);
-        const parts = Array.from({ length: 2 ** bits }, (_, i) => subnet(network, bits, i));
-        assert.ok(parts.every((part) => contains(network, part)));
-        const total = parts.reduce((sum, { prefix }) => sum + addressCount(prefix), 0);
-        assert.equal(total, addressCount(network.prefix));
-        for (const [i, part] of parts.entries()) assert.ok(parts.slice(i + 1).every((other) => !overlaps(part, other)));
-      }),
-    );
-  });
-
-  it("refuses a part or an address that lies outside", () => {
-    const network = cidr("10.0.0.0/30");
-    assert.equal(addressAt(network, 3), "10.0.0.3");
-    for (const wrong of [-1, 4]) assert.throws(() => addressAt(network, wrong), /10\.0\.0\.0\/30 has no address/);
-    assert.throws(() => subnet(network, 3, 0), /has no part/);
-    assert.throws(() => subnet(network, 1, 2), /has no part 2 of 2\^1/);
-    assert.throws(() => subnet(network, 1, -1), /has no part -1/);
   });
 });

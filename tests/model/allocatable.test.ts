@@ -80,7 +80,6 @@ describe("reservations", () => {
   for (const [os, vcpus, memoryGib, kube, system] of [
     ["windows-2022", 2, 4, { cpu: "80m", memory: "512Mi" }, { cpu: "200m", memory: "1024Mi" }],
     ["windows-2025", 64, 256, { cpu: "380m", memory: "1024Mi" }, { cpu: "200m", memory: "2048Mi" }],
-    ["linux", 1, 2, { cpu: "70m", memory: "512Mi" }, { cpu: "100m", memory: "256Mi" }],
     ["linux", 96, 384, { cpu: "380m", memory: "4096Mi" }, { cpu: "100m", memory: "256Mi" }],
   ] as const)
     it(`${os} with ${vcpus} vCPU and ${memoryGib} GiB`, () => {
