@@ -59,12 +59,6 @@ describe("Azure CNI", () => {
     assert.deepEqual(refused({}, { kubernetes: { podCidr: "10.128.0.0/14" } }), [
       "kubernetes.podCidr is not used with network.pods: azure-cni, where pods have addresses of network.cidr",
     ]);
-    assert.deepEqual(refused({ cidr: "10.0.0.0/21" }), [
-      "network.cidr leaves the pods of control-plane machines too few addresses",
-    ]);
-    assert.deepEqual(refused({ zones: ["1"] }, { controlPlane: { replicas: 5 } }), [
-      "controlPlane.replicas puts 5 control-plane machines into zone 1, whose subnet has addresses for the pods of three",
-    ]);
     const pools = (kubelet: Plain) => ({ pools: [{ name: "linux", os: "linux", kubelet }] });
     assert.deepEqual(refused({}, pools({ maxPods: 30 })), []);
     assert.deepEqual(refused({}, pools({ maxPods: 31 })), [
