@@ -288,20 +288,6 @@ export function bootedControlPlane(): Sandbox {
   return here;
 }
 
-/** Static pods of a control-plane machine. */
-const components = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"];
-
-/** The same where these run, with certificates that are valid for two days. */
-export function runningControlPlane(): Sandbox {
-  const here = bootedControlPlane();
-  const certificate = here.read("/etc/kubernetes/pki/ca.crt");
-  for (const name of ["etcd/ca", "etcd/server", "front-proxy-ca", "apiserver"])
-    here.write(`/etc/kubernetes/pki/${name}.crt`, certificate);
-  for (const name of components) here.write(`/etc/kubernetes/manifests/${name}.yaml`, name);
-  here.set({ CA_WARNING_DAYS: 1, URGENT_DAYS: 1 });
-  return here;
-}
-
 /** A Linux worker that finds a join secret. */
 export function joiningWorker(): Sandbox {
   const here = machine(exampleLinuxWorker(spec));
@@ -367,10 +353,3 @@ start() {
 soon() { poll 40 try "$@"; }
 try() { "$@" || { /bin/sleep 0.2; false; }; }
 `;
-
-/** Rows of a table in a text, each by the names of its columns; bars stand between cells. */
-export const rows = <Name extends string>(names: readonly Name[], text: string): readonly ((name: Name) => string)[] =>
-  text
-    .trim()
-    .split("\n")
-    .map((line) => (name) => line.split("|")[names.indexOf(name)] ?? "");
