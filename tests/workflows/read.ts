@@ -1,10 +1,7 @@
-import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import type { Context } from "mocha";
 import { parse } from "yaml";
 import { z } from "zod";
-import { skipIf } from "../support/skip.ts";
 
 export const folder = path.join(import.meta.dirname, "../../.github/workflows/");
 
@@ -25,7 +22,6 @@ const workflow = z.looseObject({
       "timeout-minutes": z.number(),
       if: z.string().optional(),
       environment: z.string().optional(),
-      env: z.record(z.string(), z.string()).default({}),
       permissions: z.record(z.string(), z.string()).optional(),
       steps: z.array(step),
     }),
@@ -57,9 +53,4 @@ export function scriptOf(at: string, name: string): string {
   const found = steps.find((one) => one.at === at && one.name === name);
   if (found?.run === undefined) throw new RangeError(`${at} has no script ${name}`);
   return found.run;
-}
-
-/** Skips tests of scripts that call jq where there is none. */
-export function needJq(test: Context): void {
-  skipIf(test, spawnSync("jq", ["--version"]).status === 0 ? undefined : "jq is not on PATH; GitHub's runners have it");
 }
