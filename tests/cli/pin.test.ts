@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import path from "node:path";
 import { type Lock, nameOf, pin, type Wanted } from "../../cli/pin/lock.ts";
@@ -151,24 +151,16 @@ describe("pin", () => {
   it("refuses what there is not", async () => {
     for (const [ask, why] of [
       ["containerd 2.4.1", /containerd 2\.4\.1 is no later patch of 2\.3\.4, 2\.3\.6; allowed: one of the same minor/],
-      ["runc 1.5.2", /runc 1\.5\.2 is in the lock file, with its digests/],
       ["containrd 2.3.7", /nothing in the lock file is called containrd: did you mean containerd\?/],
       ["kubelet 1.36.9", /kubelet comes with its release of Kubernetes: fenestra pin 1\.36\.9 takes that/],
       [{ release: "1.36.0" }, /1\.36\.0 would not stay: of its minor the lock file keeps 1\.36\.3 and 1\.36\.4/],
-      [{ release: "1.99.0" }, /Kubernetes 1\.99 cannot be chosen; allowed: 1\.36, 1\.37/],
-      [{ release: "newest" }, /newest is not a release such as 1\.37\.1/],
     ] as const)
       await assert.rejects(typeof ask === "string" ? take(ask, {}) : pinned(own, {}, ask), why);
   });
 });
 
 describe("what pin keeps", () => {
-  it("is as it would write it: by versions.json, with partners at one release", async () => {
-    const files = ["versions.json", "components/model/artifacts.lock.json"];
-    for (const file of files) {
-      const text = readFileSync(path.join(import.meta.dirname, "../..", file), "utf8");
-      assert.equal(rendered(JSON.parse(text)), text);
-    }
+  it("is what it would record: by versions.json, with partners at one release", async () => {
     const answers: Record<string, string> = {};
     for (const each of own) {
       const image = `https://${each.url
@@ -228,19 +220,9 @@ describe("fenestra pin", () => {
     assert.equal(await httpPublishers(via).digest(tag), undefined);
   });
 
-  it("takes no half of an answer, and tells a busy server from a silent one", async () => {
-    for (const [answer, why, limitMs] of [
-      [
-        (to: ServerResponse) => to.writeHead(200, { "content-length": 64 }).write(a.slice(9), () => to.destroy()),
-        /: terminated/,
-        60_000,
-      ],
-      [(to: ServerResponse) => to.writeHead(429).end(), /kubelet\.sha256: HTTP 429$/, 60_000],
-      [() => undefined, /kubelet\.sha256: no answer within 0\.1 s$/, 100],
-    ] as const) {
-      answers[at(sum)] = answer;
-      await assert.rejects(httpPublishers(via, limitMs).text(sum), why);
-    }
+  it("takes no half of an answer", async () => {
+    answers[at(sum)] = (to) => to.writeHead(200, { "content-length": 64 }).write(a.slice(9), () => to.destroy());
+    await assert.rejects(httpPublishers(via).text(sum), /: terminated/);
   });
 
   it("writes what it records, nothing with --check or a failure, and tells mistakes in one line", async () => {
@@ -258,9 +240,6 @@ describe("fenestra pin", () => {
       [[kubelet(null)], "", 0, counts, [{ ...kubelet(a), source: sum }]],
       [many, "", 1, unreached],
       [many, "a 1.36.4 1.36.5", 2, /pin takes a version, or a name and its version, not a 1\.36\.4 1\.36\.5\n$/],
-      [many, "a v1.36.5", 2, /nothing in the lock file is called a\n$/],
-      [many, "--via x", 2, /--via x is not a URL/],
-      [many, "--root /nowhere", 2, /--root \/nowhere: .*allowed: a checkout/],
     ] as const) {
       writeFileSync(file, rendered(rows));
       const { out, err, ...ended } = await fenestra(

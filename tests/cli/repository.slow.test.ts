@@ -121,22 +121,6 @@ describe("a repository of one's own", function () {
     assert.match(stderr, /^No workflows: the origin of fenestra is not on GitHub\. Allowed: --workflows OWNER\/NAME/m);
     const release = git(bare, "rev-parse", "v9.0.0^{commit}");
     assert.match(git(at("clusters"), "ls-tree", "HEAD", "fenestra"), new RegExp(release));
-    // Unstaged again, it is told in the order that keeps the release.
-    git(at("clusters"), "update-ref", "-d", "HEAD");
-    git(at("clusters/fenestra"), "checkout", "--quiet", "v9.10.0");
-    const moved = fenestra(at("clusters/fenestra"), at("clusters"), "stacks");
-    assert.match(moved.stderr, /pins \w+: git add fenestra to pin what is there, or git submodule update fenestra\n$/);
-  });
-
-  it("is nobody's stack files before it has a project file", () => {
-    for (const args of ["stacks --deployable", "init --stack a"]) {
-      const { stdout, stderr, status } = fenestra(program, user, ...args.split(" "));
-      assert.deepEqual([stdout, status], ["", 2], args);
-      assert.match(
-        stderr,
-        /^fenestra: no Pulumi\.yaml above \S+ has this program as its main; .* fenestra init --repository makes it\n$/,
-      );
-    }
   });
 
   it("is made by one command, which leaves existing files alone", function () {
