@@ -49,25 +49,6 @@ function isThere(name: string): boolean {
 }
 
 describe("documents and their links", () => {
-  it("are looked for in every kind of document, decisions by numbers of their own", () => {
-    const files = all.map(({ file }) => file);
-    for (const file of ["README.md", "CHANGES.md", "docs/aws.md", "docs/operations/keys.md"])
-      assert.ok(files.includes(file), file);
-    const numbers = files.flatMap((file) => /^docs\/adr\/(\d+)-/.exec(file)?.[1] ?? []);
-    assert.deepEqual(numbers, [...new Set(numbers)]);
-  });
-
-  it("are short where everybody begins, and in decisions", () => {
-    const words = ({ text }: Document) => text.trim().split(/\s+/).length;
-    const most = ({ file }: Document) =>
-      file === "README.md" ? 1200 : file.startsWith("docs/adr/") ? 100 : Number.POSITIVE_INFINITY;
-    const long = all.filter((each) => words(each) > most(each));
-    assert.deepEqual(
-      long.map((each) => `${each.file}: ${words(each)} words, at most ${most(each)}`),
-      [],
-    );
-  });
-
   it("lead somewhere, headings included", () => {
     const links = all.flatMap((document) =>
       [...document.prose.matchAll(linkPattern)].map(([, target = ""]) => ({ document, target })),
