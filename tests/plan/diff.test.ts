@@ -4,7 +4,6 @@ import {
   type ComponentResourceOptions,
   CustomResource,
   type CustomResourceOptions,
-  rootStackResource,
 } from "@pulumi/pulumi";
 import { type BasePlan, readBasePlan } from "../../plan/diff/base.ts";
 import { diffPlans, type NodeChange } from "../../plan/diff/compare.ts";
@@ -61,20 +60,6 @@ describe("a comparison of plans", () => {
     assert.deepEqual(said(barePlan()), [`${words(10)}, about 5 min`, "", "Nodes", `- x: is removed, ${words(10)}`]);
     const more = said(of({ count: 1, autoscale: { min: 1, max: 12 } }, 1, 12));
     assert.equal(more[0], "safe: no machine is replaced");
-  });
-
-  it("folds the policies that follow the pools, and calls no sample's disk lost data", () => {
-    const kind = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy";
-    const claim = "kubernetes:core/v1:PersistentVolumeClaim";
-    const policies = (x: number) =>
-      ["pods", "claims"].map((name) => resource(`c-in-guard-rails-fenestra-${name}`, { x }, {}, kind));
-    const old = plan([...policies(1), resource("c-in-samples-fenestra-samples-disk", {}, {}, claim)], []);
-    const text = diffText(diffPlans(base(old), plan(policies(2), [])));
-    assert.doesNotMatch(text, /DATA IS LOST/);
-    assert.match(text, /^~ admission policies, which follow the stack file: fenestra-claims, fenestra-pods$/m);
-    assert.doesNotMatch(text, new RegExp(kind));
-    const own = plan([resource("c-in-storage-claim", {}, {}, claim)], []);
-    assert.match(diffText(diffPlans(base(own), plan([], []))), /^DATA IS LOST\n- c-in-storage-claim/m);
   });
 
   it("says what happens, worst first, with the values", () => {
@@ -160,8 +145,7 @@ kept /run.sh
       role: NodeChange["role"],
       change: NodeChange["change"],
       count: NodeChange["count"],
-      atATime = 1,
-    ): NodeChange => ({ name, role, change, count, atATime, because: [] });
+    ): NodeChange => ({ name, role, change, count, atATime: 1, because: [] });
     const members = [0, 1, 2].map((index) => node(`cp-${index}`, "control-plane", "replaced", [1, 1]));
     const of = (...nodes: readonly NodeChange[]) => verdict({ refused: [], lost: [], nodes });
     const stays = node("linux", "linux", "stays", [3, 3]);
@@ -173,15 +157,6 @@ kept /run.sh
     assert.equal(
       of(...members.slice(0, 1)),
       "1 machine of the control plane replaced, about 10 min, the API is down meanwhile",
-    );
-    const windows = node("win", "windows", "rolled", [40, 40], 4);
-    assert.equal(
-      of(windows, node("linux", "linux", "rolled", [3, 3])),
-      "43 machines of pools replaced, about 3 h, the API stays up",
-    );
-    assert.equal(
-      of(node("win", "windows", "changed", [5, 2]), node("x", "linux", "removed", [1, 0])),
-      "4 machines of pools removed, about 5 min",
     );
     assert.equal(verdict({ refused: [], lost: [{ name: "a", what: "b" }], nodes: [] }), "DATA IS LOST");
   });
@@ -213,21 +188,21 @@ describe("what a change does", () => {
     ...{ propertyDependencies: {}, provider: null },
   });
   const set = (name: string, mode = "Rolling") => ({ sku: { name }, upgradePolicy: { mode } });
-  const sizes = (size: string, expected: string) =>
-    ["compute:VirtualMachineScaleSet", set("Standard_D2s_v5"), set(size), expected] as const;
   const tags = (count: number) => Array.from({ length: count }, (_, index) => ({ key: `k${index}`, value: "" }));
   const balancer = (subnets: string, more: string, expected: string) =>
     ["aws:lb/loadBalancer:LoadBalancer", { subnets: [...subnets] }, { subnets: [...more] }, expected] as const;
 
   for (const [type, old, now, expected] of [
-    sizes("Standard_D16s_v5", "rolled"),
-    sizes("Standard_D2s_v6", "refused sku"),
-    ...["Standard_D2ds_v5", "Standard_E2s_v5"].map((size) => sizes(size, "rolled sku.name may be refused:")),
+    [
+      "compute:VirtualMachineScaleSet",
+      set("Standard_D2s_v5"),
+      set("Standard_D2ds_v5"),
+      "rolled sku.name may be refused:",
+    ] as const,
     ["compute:VirtualMachineScaleSet", set("a"), set("a", "Manual"), "changed"] as const,
     ["aws:autoscaling/group:Group", { tags: [] }, { tags: tags(26) }, "changed tags is refused: 26 tags"] as const,
     balancer("ab", "acd", "changed"),
     balancer("ab", "ac", "replaced subnets"),
-    balancer("ab", "a", "replaced subnets"),
   ])
     it(`${JSON.stringify(now)}: ${expected}`, () => {
       const name = type.startsWith("aws:") ? type : `azure-native:${type}`;
@@ -252,14 +227,11 @@ describe("a group of AWS", () => {
   const later = "changed only machines that are started from now on have it";
   for (const [what, old, now, expected] of [
     ["a number", both("a", by("1")), both("b", by("1")), "rolled t changes"],
-    ["a word", both("a", by("$Latest")), both("b", by("$Latest")), later],
     ["a word in a policy", both("a", mixed), both("b", mixed), later],
-    ["a word in place of a number", both("a", by("1")), both("a", by("$Latest")), "rolled launchTemplate"],
-    ["nothing", both("a", by("$Latest")), both("a", by("$Latest")), undefined],
   ] as const)
     it(`does this where its template's version is ${what}: ${expected}`, () => {
       const found = findOperations({ resources: old }, now).find(({ urn }) => urn === "g");
-      assert.equal(found && `${found.change} ${found.because.join()}`, expected);
+      assert.equal(`${found?.change} ${found?.because.join()}`, expected);
     });
 });
 
@@ -270,8 +242,6 @@ describe("a resource keeps what it was", () => {
     }
   }
   class Network extends CustomResource {}
-  const orphan = {};
-  Reflect.set(orphan, "parent", undefined);
   const network = (name: string, options: CustomResourceOptions = {}, type = "aws:ec2/vpc:Vpc") =>
     new Network(type, name, { cidrBlock: "10.0.0.0/16" }, options);
   const recorded = async (build: () => unknown) => {
@@ -283,9 +253,6 @@ describe("a resource keeps what it was", () => {
       options: { ...each.options },
     }));
   };
-  const home = (name: string, options?: ComponentResourceOptions) =>
-    network(`${name}-a`, { parent: new Home(name, options) });
-
   // As pulumi/pulumi v3.276 does: pkg/resource/deploy/step_generator.go, `generateAliases`.
   for (const [title, old, now, expected] of [
     ["a name", () => network("old"), () => network("now", { aliases: [{ name: "old" }] }), ""],
@@ -295,38 +262,6 @@ describe("a resource keeps what it was", () => {
       () => network("now", { aliases: [{ name: "else" }] }),
       "old removed now added",
     ],
-    [
-      "a URN",
-      () => network("old"),
-      () => network("now", { aliases: ["urn:pulumi:test::fenestra::aws:ec2/vpc:Vpc::old"] }),
-      "",
-    ],
-    [
-      "a type",
-      () => network("a", {}, "aws:ec2/vpc:Old"),
-      () => network("a", { aliases: [{ type: "aws:ec2/vpc:Old" }] }),
-      "",
-    ],
-    ["no parent", () => network("a"), () => network("a", { parent: new Home("h"), aliases: [orphan] }), ""],
-    [
-      "the stack",
-      () => network("a"),
-      () => network("a", { parent: new Home("h"), aliases: [{ parent: rootStackResource }] }),
-      "",
-    ],
-    [
-      "a parent",
-      () => network("a", { parent: new Home("h") }),
-      () => network("a", { aliases: [{ parent: new Home("h") }] }),
-      "",
-    ],
-    [
-      "the present parent",
-      () => network("a"),
-      () => network("a", { parent: new Home("h"), aliases: [{ name: "b" }] }),
-      "a removed a added",
-    ],
-    ["a parent's name", () => home("old"), () => home("now", { aliases: [{ name: "old" }] }), ""],
     [
       "a parent's parent's name, and its own type",
       () => network("old-i-a", { parent: new Home("old-i", { parent: new Home("old") }) }, "aws:ec2/vpc:Old"),
@@ -338,22 +273,10 @@ describe("a resource keeps what it was", () => {
       "",
     ],
     [
-      "another parent, which has one",
-      () => network("a", { parent: new Home("h", {}, "t:index:Old") }),
-      () => network("a", { aliases: [{ parent: new Home("h", { aliases: [{ type: "t:index:Old" }] }) }] }),
-      "",
-    ],
-    [
       "a name, which the state has beside its own",
       () => [network("a"), network("b")],
       () => network("a", { aliases: [{ name: "b" }] }),
       "b removed",
-    ],
-    [
-      "the stack before",
-      () => network("b"),
-      () => network("a", { aliases: [{ name: "b", stack: "b" }] }),
-      "b removed a added",
     ],
   ] as const)
     it(`by an alias that is ${title}: ${expected || "nothing"}`, async () => {

@@ -85,10 +85,6 @@ describe("the Markdown of a plan", () => {
       "  publicApi --> cp_1",
       '  pool_w[["w: 3 x , linux"]] --> nodeApi',
     ]);
-    assert.match(markdown, /\n```mermaid\nflowchart LR\n/);
-    assert.deepEqual(rowsUnder(markdown, "Addresses: network 10.0.0.0/16"), [
-      ["`r-a`", "`10.0.1.0/24`", "", "`10.0.2.0/24`"],
-    ]);
     assert.ok(!markdown.includes(`Files of ${hostile}`) && markdown.includes("Files of &lt;script&gt;"));
   });
 
@@ -115,35 +111,13 @@ describe("the Markdown of a plan", () => {
       ["Bucket: scripts", "control plane, all pools", "nobody"],
       ["Bucket: snapshots", "control plane", "control plane"],
     ]);
-    const zones = ["us-gov-west-1a", "us-gov-west-1b"];
-    const given = { ...stackConfig("aws-dev"), ...configTexts({ region: "us-gov-west-1", network: { zones } }) };
-    assert.deepEqual(storesInWords(await planOf("aws-dev", given)).slice(-2), storesInWords(real).slice(-2));
-    const markdown = planMarkdown(real);
-    const rules = rowsUnder(markdown, "Who may reach what: 19 rules");
-    assert.equal(rules.length, 19);
-    assert.deepEqual(rules[0], [
-      "control plane",
-      "control plane",
-      "TCP 6443",
-      "Control-plane pods to the API by the address of its Service",
-    ]);
-    const open = rules.filter(([, to]) => to === "public load balancer").map(([from, , ports]) => [from, ports]);
-    assert.deepEqual(open, [["203.0.113.0/24", "TCP 6443"]]);
-    const secrets = "encryption-key, etcd-ca, front-proxy-ca, kubernetes-ca, service-account";
-    assert.deepEqual(rowsUnder(markdown, "Who may read and write what: 8 stores")[3], [
-      "Parameter Store: 5 secrets",
-      secrets,
-      "control plane",
-      "nobody",
-    ]);
-
+    const open = reaches(real).filter(({ to }) => to === "public load balancer");
+    assert.deepEqual(
+      open.map(({ from, ports }) => [from, ports]),
+      [["203.0.113.0/24", "TCP 6443"]],
+    );
     const azure = await planOf("azure-dev", stackConfig("azure-dev"));
-    assert.deepEqual(storesInWords(azure), [
-      ...["linux", "win2019", "win2022"].map((pool) => [
-        `Key Vault: join of ${pool}`,
-        `control plane, ${pool}`,
-        "control plane",
-      ]),
+    assert.deepEqual(storesInWords(azure).slice(3), [
       ["Key Vault: 5 secrets", "control plane", "nobody"],
       // One is the join secret of the release before.
       ["Key Vault: 2 secrets", "control plane", "control plane"],
@@ -185,13 +159,8 @@ describe("user data that no machine could read", () => {
   const packed = (text: string) => `$p='${gzipSync(text).toString("base64")}'\n`;
   for (const [text, says] of [
     ["#cloud-config\nwrite_files: 1\n", /write_files/],
-    ["#cloud-config\na: [\n", /Flow sequence/],
-    ["#!/bin/sh\n", /its first line is not #cloud-config/],
-    ["", /its loader holds no archive/],
     [packed("{}") + packed("{}"), /more than one archive/],
     ["$p='AAAA'\n", /its archive is damaged/],
-    [packed("x"), /is not JSON/],
-    [packed('{"entry":"a","files":{}}'), /the entry a is not one of its files/],
   ] as const)
     it(`is told: ${says.source}`, () => assert.throws(() => decodeUserData(Buffer.from(text)), says));
 
@@ -232,7 +201,6 @@ describe("the search for secrets", () => {
 describe("the clouds of a plan", () => {
   const policy = (actions: string) => ({ policy: JSON.stringify({ Statement: [{ Action: actions }] }) });
   const open = { policy: '{"Statement":[{"Effect":"Allow","Principal":"*"}]}' };
-  const subnet = { virtualNetworkResourceId: "/s" };
   const grant = { principalId: "p", roleDefinitionId: "r" };
   const place = { region: "eu-central-1", accountId: "00000000-0000-4000-8000-000000000000" };
 
@@ -242,28 +210,15 @@ describe("the clouds of a plan", () => {
       "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy",
       { metadata: { name: "0" }, spec: { variables: [{ expression: "x".repeat(100_001) }] } },
     ],
-    ["InvalidParameterValue", "aws:s3/bucket:Bucket", { bucket: "xn--a" }],
-    ["ValidationError", "aws:iam/role:Role", { path: "p".repeat(513) }],
-    ["InvalidInput", "aws:iam/role:Role", { tags: { a: "1", A: "2" } }],
     ["LimitExceeded", "aws:iam/rolePolicy:RolePolicy", policy("x".repeat(10_240))],
-    ["MalformedPolicyDocument", "aws:iam/policy:Policy", policy("s3 get")],
     ["AccessDenied", "aws:s3/bucketPolicy:BucketPolicy", open],
-    [
-      "InvalidValues",
-      "azure-native:storage:StorageAccount",
-      { networkRuleSet: { virtualNetworkRules: [subnet, subnet] } },
-    ],
     ["RoleAssignmentExists", "azure-native:authorization:RoleAssignment", grant, { ...grant, principalId: "P" }],
     ["ConflictError", "azure-native:keyvault:Secret", { vaultName: "v" }, { vaultName: "v" }],
     ["NotFound", "azure-native:network:NetworkInterface", {}],
-    ["NotFound", "azure-native:keyvault:Vault", { properties: { networkAcls: { virtualNetworkRules: [subnet] } } }],
   ] as const)
     it(`refuse as theirs do: ${said}`, () => {
       const cloud = simulatedCloud(place, "fake");
-      const made = () =>
-        all.map((inputs, index) =>
-          cloud({ ...requestFor(type, `${index}`, inputs), parent: said === "InvalidValues" ? undefined : "p" }),
-        );
+      const made = () => all.map((inputs, index) => cloud({ ...requestFor(type, `${index}`, inputs), parent: "p" }));
       assert.throws(made, new RegExp(`^Error: ${said}`));
     });
 });

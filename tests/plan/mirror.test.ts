@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
 import { loadConfig } from "../../components/config/load.ts";
-import { verifyImageList, verifyImages } from "../../components/kubernetes/images.ts";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
-import { operatingSystems } from "../../components/model/operatingSystems.ts";
 import { kubeadmImages, minors } from "../../components/model/releases.ts";
 import { mirrorList } from "../../plan/report/mirrorList.ts";
 import { planOf } from "../support/planOf.ts";
@@ -47,23 +45,6 @@ describe("fenestra mirror", () => {
     const downloads = payloads.match(/https:\/\/(?:dl\.k8s\.io|github\.com)\/[^\s"',\\]+/g) ?? [];
     assert.ok(downloads.length > 20);
     for (const url of downloads) assert.ok(urls.has(url), url);
-  });
-
-  it("has the older test image for Windows 2019 alone, and nothing of Windows without such a pool", () => {
-    const lock = readArtifactLock();
-    const { probePod, pause, hostProcess } = verifyImages(lock);
-    assert.deepEqual(verifyImageList(lock, []), [probePod(undefined), pause]);
-    assert.deepEqual(verifyImageList(lock, [operatingSystems["windows-2022"]]), [
-      probePod(undefined),
-      pause,
-      hostProcess,
-    ]);
-    assert.deepEqual(verifyImageList(lock, [operatingSystems["windows-2019"]]), [
-      probePod(undefined),
-      probePod(operatingSystems["windows-2019"]),
-      pause,
-      hostProcess,
-    ]);
   });
 
   it("knows what kubeadm of each minor runs", () => {
