@@ -1,7 +1,7 @@
 // Sees what nothing faster does: plans of another commit, by git itself.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { UsageError } from "../../cli/exit.ts";
@@ -76,25 +76,6 @@ console.log(JSON.stringify({ version: "${version}", args: process.argv.slice(2) 
       /there is no such file and no such commit; allowed: the plan\.json of an earlier run/,
     );
     await refused("--all", "aws-dev", /no such commit/);
-    const shallow = path.join(folder, "shallow");
-    git("clone", "--quiet", "--depth", "1", `file://${folder}`, shallow);
-    const there = (repository: string) => openCheckout("HEAD^", { repository, program: folder });
-    await assert.rejects(there(shallow), /no such commit; .*; this clone is shallow: git fetch --unshallow$/);
-    rmSync(path.join(shallow, ".git"), { recursive: true });
-    writeFileSync(path.join(shallow, ".git"), "gitdir: /nowhere");
-    await assert.rejects(
-      there(shallow),
-      /^UsageError: git in \S+: not a git repository: \/nowhere; needed: a clone, or git init/,
-    );
-  });
-
-  it("refuses a commit whose program is not in the repository", async () => {
-    writeFileSync(path.join(folder, "Pulumi.yaml"), `main: ${folder}`);
-    git("add", "Pulumi.yaml");
-    git("commit", "--quiet", "-m", "absolute");
-    git("tag", "absolute");
-    git("reset", "--quiet", "--hard", "HEAD^");
-    await refused("absolute", "aws-dev", /main in its Pulumi\.yaml is \S+, outside of the repository/);
   });
 
   it("refuses a commit with other packages, and says what to do", async () => {
