@@ -87,7 +87,7 @@ export const file = path.join(import.meta.dirname, "changedConfigs.yaml");
 export const cases = z
   .array(z.record(z.string(), z.union([changes.transform((to) => [{}, to] as const), z.tuple([changes, changes])])))
   .parse(parse(readFileSync(file, "utf8")))
-  .flatMap((each) => Object.entries(each).map(([what, [from, to]]) => ({ what, from, to })));
+  .flatMap((each, item) => Object.entries(each).map(([what, [from, to]]) => ({ item, what, from, to })));
 
 /** A config with a change, in which a word in capitals is a value of the cloud. */
 export function changedConfig(cloud: Cloud, config: object, change: Changes): Changes {

@@ -56,13 +56,12 @@ export async function checks(commands: readonly (readonly [program: string, ...a
   return { passed: commands.length - problems.length, failed: problems.length, skipped: 0, problems };
 }
 
-export async function mocha(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Counts> {
+export async function mocha(args: readonly string[]): Promise<Counts> {
   const folder = mkdtempSync(path.join(tmpdir(), "fenestra-test-"));
   const file = path.join(folder, "counts.json");
   try {
     const reporter = path.join(root, "tests/runner/countingReporter.ts");
     const { code } = await show([path.join(bin, "mocha"), "--reporter", reporter, ...args], "live", {
-      ...env,
       FENESTRA_COUNTS: file,
     });
     const counts: Counts = JSON.parse(readFileSync(file, "utf8"));

@@ -82,7 +82,6 @@ async function buildPrograms(): Promise<void> {
 // Tests wait much for a shell or a server: two files at once, on as many cores.
 const parallel = ["--parallel", "--jobs", "2"];
 const slowFiles = "tests/**/*.slow.test.ts";
-const changedConfigs = "tests/plan/changedConfigs.slow.test.ts";
 const nightFiles = "tests/**/*.night.test.ts";
 
 /** Stacks where machines end, never join and are rolled: a control plane of one and of three in each cloud. */
@@ -125,7 +124,6 @@ export const tiers = {
     ...["aws-prod", "azure-prod"].map((name) => [
       changed(name, "--update-to", "fenestra:kubernetes: { version: 1.36.4, sizeTier: medium }", "--update-to", "1.37"),
     ]),
-    [{ title: "previews of all changed configs", run: () => mocha([changedConfigs], { PREVIEWS: "all" }) }],
     ...globSync(nightFiles, { cwd: path.join(import.meta.dirname, "../../") })
       .toSorted()
       .map((file) => [{ title: file, run: () => mocha([file]) }]),

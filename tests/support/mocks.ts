@@ -6,15 +6,8 @@ import type { PoolSpec } from "../../components/model/pools.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { ExistingResources } from "../../plan/fakes/provider.ts";
 import { connected, type OutputMode, RecordingEngine, type SimulatedCloud } from "../../plan/program/engine.ts";
-import {
-  nameOfUrn,
-  type RecordedProgram,
-  type RecordedResource,
-  type ResourceRequest,
-} from "../../plan/program/recorded.ts";
+import { nameOfUrn, type RecordedProgram, type RecordedResource } from "../../plan/program/recorded.ts";
 import { type ProgramResult as Recorded, runProgramWithHooks } from "../../plan/program/runProgram.ts";
-import { type Fate, fateOf } from "../../plan/providers/nextUpdate.ts";
-import { previewCreate, previewUpdate } from "./servedCloud.ts";
 import { configTexts, stackConfig } from "./stacks.ts";
 
 export type { Recorded };
@@ -63,23 +56,6 @@ export const runConfig = memo(
   (stack: string, config: Readonly<Record<string, string>>, mode: OutputMode, account?: string | null) =>
     runProgramWithHooks({ entry, stack, config, mode, simulate: simulatedCloud(placeOf(config, account), "fake") }),
 );
-
-/** URNs that `pulumi preview` calls replaced when a stack's config becomes another. */
-export async function previewReplaces(
-  stack: string,
-  before: Readonly<Record<string, string>>,
-  after: Readonly<Record<string, string>>,
-  account?: string | null,
-): Promise<readonly string[]> {
-  const { program } = await runConfig(stack, before, "known-outputs");
-  const state = new Map(program.resources.map((resource) => [resource.urn, resource]));
-  const replaced: string[] = [];
-  const simulate = nextPreview(simulatedCloud(placeOf(after, account), "fake"), state, (urn, fate) => {
-    if (fate === "replaced") replaced.push(urn);
-  });
-  await runProgramWithHooks({ entry, stack, config: after, mode: "next-preview", simulate });
-  return replaced.sort();
-}
 
 /** The whole program of a stack file with other config values. */
 export function runStack(
@@ -174,37 +150,6 @@ function frozen<T>(value: T): T {
   Object.freeze(value);
   for (const each of Object.values(value)) frozen(each);
   return value;
-}
-
-/**
- * The simulated cloud as `pulumi preview` of another update sees it: outputs of what is made anew or changed are
- * unknown, and what they flow into may be called replaced.
- *
- * @param state resources of the update before, by URN @param seen told what becomes of each resource
- */
-function nextPreview(
-  simulate: SimulatedCloud,
-  state: ReadonlyMap<string, RecordedResource>,
-  seen: (urn: string, fate: Fate | "added") => void,
-): SimulatedCloud {
-  const asked = new Map<string, ResourceRequest>();
-  return (request) => {
-    const { urn, type, inputs, options, read } = request;
-    if (read !== undefined) return simulate(request);
-    asked.set(urn, request);
-    const old = state.get(urn);
-    const fate = old === undefined ? "added" : fateOf(urn, state, asked);
-    seen(urn, fate);
-    if (old?.id === undefined || fate === "added" || fate === "replaced")
-      // What declares no outputs of its own gives its inputs.
-      return { id: "", outputs: /^(pulumi|kubernetes):/.test(type) ? inputs : previewCreate(type, inputs) };
-    if (fate === "stays") return { id: old.id, outputs: old.outputs };
-    const question = {
-      ...{ oldInputs: old.inputs, oldOutputs: old.outputs, inputs },
-      ignoreChanges: options.ignoreChanges,
-    };
-    return { id: old.id, outputs: previewUpdate(type, question) };
-  };
 }
 
 /** URNs of all that a resource waits for. */
