@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import * as pulumi from "@pulumi/pulumi";
+import * as runtime from "@pulumi/pulumi/runtime/index.js";
 import { targetGroupName } from "../../components/aws/loadBalancer.ts";
 import { interfaceEndpoints, Network } from "../../components/aws/network.ts";
 import { ebsDriverPolicy } from "../../components/aws/policies.ts";
@@ -9,12 +11,15 @@ import { securityRules } from "../../components/aws/security.ts";
 import { listOf, mapOf, textOf } from "../../components/gates/values.ts";
 import { machineFingerprint } from "../../components/machine/linux/controlPlane.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
+import { ConfigError } from "../../components/model/problem.ts";
+import fenestra from "../../index.ts";
 import { allows } from "../../plan/fakes/awsAccess.ts";
 import { nameOfUrn, type RecordedResource } from "../../plan/program/recorded.ts";
 import { readBack } from "../../plan/providers/nextUpdate.ts";
 import { readDocument } from "../docs/documents.ts";
 import { exampleControlPlane } from "../machine/examples.ts";
 import { ofType, poolOf, type Recorded, resource, runStack, specOf, withMocks } from "../support/mocks.ts";
+import { stackConfig } from "../support/stacks.ts";
 
 const mirror = JSON.stringify({
   artifacts: "https://mirror.example",
@@ -177,6 +182,18 @@ describe("what AWS reads back", () => {
     const bare = resources.map((each) => ({ ...each, options: { ...each.options, ignoreChanges: [] } }));
     const found = new Set(bare.filter(removedNextTime).map(({ type }) => type));
     assert.deepEqual([...found].sort(), Object.keys(readBack).sort());
+  });
+});
+
+describe("the entry of the program", () => {
+  it("shows a mistake in the stack file without the trace of the program, and keeps it as the cause", async () => {
+    runtime.setAllConfig({ ...stackConfig("aws-dev"), "fenestra:region": "nowhere" });
+    await assert.rejects(fenestra(), (error: unknown) => {
+      assert.ok(pulumi.RunError.isInstance(error));
+      assert.match(error.message, /^config\.fenestra:region: .*\n {4}found: {3}"nowhere"$/m);
+      assert.ok(error.cause instanceof ConfigError);
+      return true;
+    });
   });
 });
 

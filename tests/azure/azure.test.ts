@@ -4,10 +4,12 @@ import { Subnet } from "@pulumi/azure-native/network/subnet.js";
 import { VirtualNetwork } from "@pulumi/azure-native/network/virtualNetwork.js";
 import * as pulumi from "@pulumi/pulumi";
 import { keepsOthers, type ReadResource, takenOff } from "../../components/azure/keepsOthers.ts";
+import { acceleratedNetworking } from "../../components/azure/machineTemplate.ts";
 import { rollingBatch, updateMinutes } from "../../components/azure/poolGroup.ts";
 import { notYet, roles } from "../../components/azure/roles.ts";
 import { mapOf, textOf } from "../../components/gates/values.ts";
 import { untilKnown } from "../../components/gates/waitFor.ts";
+import { azureMachineSize } from "../../components/model/cloudFacts/machineSizes.ts";
 import { runHook } from "../gates/serving.ts";
 import { azureType, ofType, poolOf, resource, runStack, specOf, withMocks } from "../support/mocks.ts";
 
@@ -17,6 +19,16 @@ const prod = await runStack("azure-prod");
 const spot = await runStack("azure-dev", { pools: [{ name: "spot", os: "linux", spot: true, count: 3 }] });
 
 describe("pools on Azure", () => {
+  it("have network interfaces that bypass the host where the size is known to allow it", () => {
+    const allowed = (name: string) => {
+      const size = azureMachineSize(name);
+      return size !== undefined && acceleratedNetworking(size);
+    };
+    const can = ["Standard_D2s_v5", "Standard_D2as_v6", "Standard_E4s_v3", "Standard_F4s_v2", "Standard_D4ls_v5"];
+    const cannot = ["Standard_B2ms", "Standard_B4s_v2", "Standard_D2s_v3", "Standard_F2s_v2", "Standard_F4s"];
+    assert.deepEqual([...can, ...cannot].filter(allowed), can);
+  });
+
   it("are replaced as the stack file says, as far as percents tell, a tenth and at least one at a time without it", () => {
     assert.equal(rollingBatch(poolOf("azure-prod", "win22-1")), 10);
     assert.equal(rollingBatch({ ...poolOf("azure-dev", "linux"), count: 3 }), 34);

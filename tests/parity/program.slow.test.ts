@@ -1,5 +1,6 @@
 // Sees what nothing faster does: names and tags of whole programs.
 import assert from "node:assert/strict";
+import { inDns } from "../../components/azure/roles.ts";
 import type { Cloud } from "../../components/config/schema.ts";
 import { mapOf, reveal, textOf } from "../../components/gates/values.ts";
 import { awsObjects, storedObjects } from "../../plan/fakes/awsAccess.ts";
@@ -48,6 +49,10 @@ describe("the API's own name", () => {
       ...inside,
     });
     const zone = { ...entry, zoneName: "example.com" };
+    assert.deepEqual(recordOf(await run("azure", azureZone("dnszones")), "azure-native:dns:RecordSet"), {
+      ...zone,
+      ...inside,
+    });
     const made = await run("azure", azureZone("dnszones"), { public: open });
     const publicHost = (textOf(made.program.outputs.publicEndpoint) ?? "").replace(/^https:\/\/(.*):6443$/, "$1");
     assert.deepEqual(recordOf(made, "azure-native:dns:RecordSet"), {
@@ -109,6 +114,24 @@ describe("the guard of a stack", () => {
 });
 
 describe("the program on AWS", () => {
+  it("has names that fit AWS's limits, Pulumi's suffix included, with the longest names there can be", async () => {
+    const pools = [{ name: "p".repeat(20), os: "linux", perZone: true }];
+    const recorded = await runStack("aws-prod", { name: "c".repeat(20), pools: JSON.stringify(pools) });
+    // A hyphen and seven random characters.
+    const suffix = 8;
+    const limits = {
+      "aws:iam/role:Role": 64,
+      "aws:s3/bucket:Bucket": 63,
+      "aws:ec2/launchTemplate:LaunchTemplate": 128,
+    };
+    for (const [type, limit] of Object.entries(limits)) {
+      const names = [...ofType(recorded, type).keys()];
+      assert.ok(names.length > 0, type);
+      const tooLong = names.filter((name) => name.length + suffix > limit);
+      assert.deepEqual(tooLong, []);
+    }
+  });
+
   it("of GovCloud names everything in its own partition", async () => {
     const region = "us-gov-west-1";
     const { program } = await runStack("aws-dev", { region, network: { zones: [`${region}a`] } });
@@ -125,7 +148,47 @@ describe("the program on AWS", () => {
   });
 });
 
+/** Kinds without tags (Azure documentation, tag support for resources). */
+const untagged = [
+  "authorization:RoleAssignment",
+  "network:SecurityRule",
+  "network:Subnet",
+  "privatedns:PrivateRecordSet",
+  "storage:BlobContainer",
+  "storage:BlobServiceProperties",
+  "storage:ManagementPolicy",
+].map(azureType);
+
 describe("the program on Azure", () => {
+  it("tags every resource that Azure has tags for, and places it in the group and the region", async () => {
+    const { program } = await runStack("azure-prod");
+    const azure = program.resources.filter(({ type }) => type.startsWith("azure-native:"));
+    assert.ok(azure.length > 80);
+    for (const { name, type, inputs } of azure) {
+      const tagged = !untagged.includes(type);
+      const inDns = type.includes(":privatedns:");
+      assert.equal(
+        mapOf(inputs.tags)[inDns ? "fenestra_cluster" : "fenestra:cluster"],
+        tagged ? "azure-prod" : undefined,
+        name,
+      );
+      if (type !== azureType("authorization:RoleAssignment"))
+        assert.equal(inputs.resourceGroupName, "fenestra-azure-prod", name);
+      if (tagged && type !== azureType("keyvault:Secret"))
+        assert.equal(inputs.location, inDns ? "global" : "westeurope", name);
+    }
+  });
+
+  it("spells names of tags as Azure's DNS keeps them", () => {
+    const tags = { "fenestra:cluster": "a", "cost centre": "b", "2nd-owner": "c", plain_1: "d" };
+    assert.deepEqual(inDns({ name: "g", subscriptionId: "s", location: "westeurope", tags }).tags, {
+      fenestra_cluster: "a",
+      cost_centre: "b",
+      _2nd_owner: "c",
+      plain_1: "d",
+    });
+  });
+
   it("has the cloud controller tag what it makes too: load balancers of Services and their addresses", async () => {
     const spec = specOf("azure-dev");
     const recorded = await runSpec({ ...spec, tags: { ...spec.tags, owner: "a, b = c" } });

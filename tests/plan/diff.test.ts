@@ -227,11 +227,14 @@ describe("a group of AWS", () => {
   const later = "changed only machines that are started from now on have it";
   for (const [what, old, now, expected] of [
     ["a number", both("a", by("1")), both("b", by("1")), "rolled t changes"],
+    ["a word", both("a", by("$Latest")), both("b", by("$Latest")), later],
     ["a word in a policy", both("a", mixed), both("b", mixed), later],
+    ["a word in place of a number", both("a", by("1")), both("a", by("$Latest")), "rolled launchTemplate"],
+    ["nothing", both("a", by("$Latest")), both("a", by("$Latest")), undefined],
   ] as const)
     it(`does this where its template's version is ${what}: ${expected}`, () => {
       const found = findOperations({ resources: old }, now).find(({ urn }) => urn === "g");
-      assert.equal(`${found?.change} ${found?.because.join()}`, expected);
+      assert.equal(found && `${found.change} ${found.because.join()}`, expected);
     });
 });
 
