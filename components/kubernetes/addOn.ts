@@ -182,7 +182,7 @@ function createObject<Kind extends Manifest["kind"]>(
  * A claim's size, and scope and names of a CustomResourceDefinition, are left out on purpose: a replacement would
  * delete data, a refused update does not.
  */
-export const fixedFields: Partial<Record<Manifest["kind"], readonly string[]>> = {
+const fixedFields: Partial<Record<Manifest["kind"], readonly string[]>> = {
   StorageClass: ["reclaimPolicy", "volumeBindingMode"],
   CSIDriver: ["spec.attachRequired", "spec.volumeLifecycleModes"],
   RuntimeClass: ["handler"],

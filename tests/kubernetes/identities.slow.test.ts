@@ -1,6 +1,6 @@
 // Sees what nothing faster does: whom a real API server believes, and what it gives pods.
 import assert from "node:assert/strict";
-import { createSign, generateKeyPairSync } from "node:crypto";
+import { createSign, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { createServer, type Server } from "node:https";
 import type { V1PodSpec } from "@kubernetes/client-node";
 import {
@@ -11,6 +11,7 @@ import {
 import { serviceAccount } from "../../components/kubernetes/manifest.ts";
 import { authenticationConfiguration } from "../../components/machine/linux/apiServer.ts";
 import { azureEnvironment } from "../../components/model/cloudFacts/identities.ts";
+import { discoveryDocument, discoveryPath, keySet, keySetPath, keySetUrl } from "../../components/model/keyLists.ts";
 import { issueServerCertificate, newAuthority } from "../../rehearsal/clouds/server.ts";
 import { type ApiServer, applied, namespaceOf, startApiServer, until } from "../support/apiServer.ts";
 import { specOf } from "../support/mocks.ts";
@@ -203,4 +204,25 @@ describe("a pod with rights in the cloud", function () {
       const { spec } = await make({}, account, namespace);
       assert.deepEqual([spec.volumes, spec.containers[0]?.env], [undefined, undefined]);
     });
+
+  it("has a token of a key that clouds find where the program publishes keys, among those of both kinds", async () => {
+    const pem = (key: KeyObject, type: "spki" | "pkcs8") => key.export({ type, format: "pem" }).toString();
+    const own = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey;
+    const publicKeys = [publicKey, own].map((key) => pem(key, "spki"));
+    const issuer = "https://prod-issuer.s3.eu-central-1.amazonaws.com";
+    const args = [`--service-account-issuer=${issuer}`, `--service-account-jwks-uri=${keySetUrl(issuer)}`];
+    await api.restart({ signingKey: pem(privateKey, "pkcs8"), publicKeys: publicKeys.join(""), args });
+    const served = async (path: string) => JSON.parse((await api.kubectl(["get", "--raw", `/${path}`])).stdout);
+    const { keys } = await served(keySetPath);
+    const published: { readonly keys: readonly { readonly kid: string }[] } = JSON.parse(keySet(publicKeys));
+    for (const key of published.keys)
+      assert.deepEqual(
+        keys.find(({ kid }: { readonly kid: string }) => kid === key.kid),
+        key,
+      );
+    assert.equal(keys.length, 2);
+    assert.deepEqual(await served(discoveryPath), JSON.parse(discoveryDocument(issuer, publicKeys)));
+    const [header = ""] = (await api.kubectl(["create", "token", "orders", "--namespace=shop"])).stdout.split(".");
+    assert.equal(JSON.parse(Buffer.from(header, "base64url").toString()).kid, published.keys[0]?.kid);
+  });
 });

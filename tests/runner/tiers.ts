@@ -140,11 +140,7 @@ export const nightOf: Readonly<Record<string, readonly string[]>> = {
     "azure-prod --full",
   ],
   "components/gates/": ["gates/faults"],
-  "components/kubernetes/": ["kubernetes/apiServer"],
-  "components/machine/linux/": [
-    ...["registrationControls", "mirrorControls", "aws-prod --full", "azure-prod --full"],
-    "kubernetes/apiServer",
-  ],
+  "components/machine/linux/": ["registrationControls", "mirrorControls", "aws-prod --full", "azure-prod --full"],
   "components/machine/": ["registrationControls"],
   "components/nodeController/": ["nodeController/table"],
   "components/podNetworks/": ["podNetworkControls", "azure-cni --full"],

@@ -40,14 +40,8 @@ export interface ApiServer {
     text: string,
     as?: Readonly<Record<string, string | string[]>>,
   ): Promise<ApiAnswer>;
-  /** etcdctl and its arguments for this etcd. */
-  readonly etcdctl: readonly [program: string, ...args: string[]];
-  /**
-   * Restarts the API server with this service account key and these arguments, by default the same.
-   *
-   * @param wait until it is ready. Default true.
-   */
-  restart(tokens?: TokenSettings, wait?: boolean): Promise<void>;
+  /** Restarts the API server with this service account key and these arguments. */
+  restart(tokens: TokenSettings): Promise<void>;
 }
 
 /** Below the ports that the kernel gives away (net.ipv4.ip_local_port_range), and none of the programs' defaults. */
@@ -65,8 +59,6 @@ interface ApiServerOptions {
   readonly flags?: readonly string[];
   /** Whether a scheduler places pods; a test's Nodes then stay Ready without a kubelet. Default: no. */
   readonly schedules?: boolean;
-  /** Default: the minor pinned for rehearsals. */
-  readonly minor?: string | undefined;
 }
 
 /**
@@ -74,10 +66,7 @@ interface ApiServerOptions {
  * tests have half an hour.
  */
 export async function startApiServer(suite: Context, options: ApiServerOptions = {}): Promise<ApiServer> {
-  const { minor } = options;
-  const programs = await obtainOrSkip(suite, (progress) =>
-    obtainPrograms(minor === undefined ? { progress } : { progress, wanted: { minor } }),
-  );
+  const programs = await obtainOrSkip(suite, (progress) => obtainPrograms({ progress }));
   const folder = mkdtempSync(path.join(tmpdir(), "fenestra-api-"));
   const children: ChildProcess[] = [];
   suite.test?.parent?.afterAll(async () => {
@@ -90,11 +79,11 @@ export async function startApiServer(suite: Context, options: ApiServerOptions =
     await Promise.all(ended);
     rmSync(folder, { recursive: true, force: true });
   });
-  const { etcd, restart, send } = await startAll(programs, folder, children, options);
+  const { restart, send } = await startAll(programs, folder, children, options);
   const kubeconfig = path.join(folder, "kubeconfig");
   const kubectl: ApiServer["kubectl"] = (args, input = "") =>
     runCommand([programs.kubectl.path, "--kubeconfig", kubeconfig, ...args], { stdin: input, timeoutMs: 600_000 });
-  return { kubectl, send, etcdctl: [programs.etcdctl.path, `--endpoints=${etcd}`], restart };
+  return { kubectl, send, restart };
 }
 
 async function startAll(
@@ -102,7 +91,7 @@ async function startAll(
   folder: string,
   children: ChildProcess[],
   { authentication, flags = [], schedules = false }: ApiServerOptions,
-): Promise<{ readonly etcd: string; readonly restart: ApiServer["restart"]; readonly send: ApiServer["send"] }> {
+): Promise<Pick<ApiServer, "restart" | "send">> {
   const host = ownAddress();
   const token = randomBytes(16).toString("hex");
   const file = (name: string) => path.join(folder, name);
@@ -151,12 +140,11 @@ async function startAll(
       ...flags,
     ]);
   };
-  let settings: TokenSettings = {
+  let server = startApi({
     signingKey: own.privateKey,
     publicKeys: own.publicKey,
     args: ["--service-account-issuer=https://kubernetes.default.svc"],
-  };
-  let server = startApi(settings);
+  });
   writeFileSync(
     file("kubeconfig"),
     JSON.stringify({
@@ -195,13 +183,12 @@ async function startAll(
     // It taints nodes without a kubelet.
     "--controllers=*,-node-lifecycle-controller",
   ]);
-  const restart: ApiServer["restart"] = async (tokens = settings, wait = true) => {
+  const restart: ApiServer["restart"] = async (tokens) => {
     const ended = new Promise((resolve) => server.once("exit", resolve));
     server.kill("SIGKILL");
     await ended;
-    settings = tokens;
     server = startApi(tokens);
-    if (wait) await ready();
+    await ready();
   };
   const send: ApiServer["send"] = (method, url, text, as = {}) =>
     new Promise((resolve, reject) => {
@@ -219,7 +206,7 @@ async function startAll(
       });
       sent.on("error", reject).end(text);
     });
-  return { etcd, restart, send };
+  return { restart, send };
 }
 
 /** Asks until the answer is yes. Throws after two minutes, or when it is pointless, with `log`'s result. */
