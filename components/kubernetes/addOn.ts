@@ -47,7 +47,7 @@ const stages: readonly (readonly Manifest["kind"][])[] = [
 ];
 
 /** Stage of a kind, 0 first; unlisted ones (Services, autoscalers, API registrations, webhooks) are last. */
-export function stageOf(kind: Manifest["kind"]): number {
+function stageOf(kind: Manifest["kind"]): number {
   const stage = stages.findIndex((kinds) => kinds.includes(kind));
   return stage === -1 ? stages.length : stage;
 }

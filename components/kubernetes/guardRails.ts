@@ -19,7 +19,7 @@ export const guardRails: AddOnEntry = {
 };
 
 /** Name of the policy that gives pods their places, and of its binding. */
-export const placementPolicyName = "fenestra-placement";
+const placementPolicyName = "fenestra-placement";
 
 type Spec = Placing & Pick<ClusterSpec, "addons" | "controlPlane" | "facts" | "kubernetes">;
 

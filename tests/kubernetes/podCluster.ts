@@ -51,24 +51,6 @@ const nodes = [
   node("2019", "windows", { [poolKey]: "win2019", [build]: "10.0.17763" }, [windowsTaint]),
   node("2022", "windows", { [poolKey]: "win2022", [build]: "10.0.20348" }, [windowsTaint]),
 ];
-const claimed = { namespace: "corpus", name: "data" };
-const volume = { accessModes: ["ReadWriteMany"], storageClassName: "" };
-const around = [
-  ...Object.entries(tableNamespaces).map(([name, own]) => namespaceOf(name, own)),
-  {
-    apiVersion: "v1",
-    kind: "PersistentVolume",
-    metadata: { name: "data" },
-    spec: { ...volume, capacity: { storage: "1Gi" }, hostPath: { path: "/data" }, claimRef: claimed },
-  },
-  {
-    apiVersion: "v1",
-    kind: "PersistentVolumeClaim",
-    metadata: claimed,
-    spec: { ...volume, resources: { requests: { storage: "1Gi" } } },
-  },
-];
-
 /** An API server with the admission of the control plane, controllers, a scheduler and nodes without kubelets. */
 export async function startCluster(suite: Mocha.Context): Promise<ApiServer> {
   const folder = mkdtempSync(path.join(tmpdir(), "fenestra-pods-"));
@@ -77,7 +59,8 @@ export async function startCluster(suite: Mocha.Context): Promise<ApiServer> {
   const flags = [`--admission-control-config-file=${admission}`];
   const api = await startApiServer(suite, { schedules: true, flags });
   rmSync(folder, { recursive: true });
-  await applied(api, [...nodes, ...around], "--force-conflicts");
+  const namespaces = Object.entries(tableNamespaces).map(([name, labels]) => namespaceOf(name, labels));
+  await applied(api, [...nodes, ...namespaces], "--force-conflicts");
   const allocatable = { cpu: "64", memory: "256Gi", "ephemeral-storage": "4Ti", pods: "250" };
   const conditions = [{ type: "Ready", status: "True", reason: "Test", message: "" }];
   const status = JSON.stringify({ status: { capacity: allocatable, allocatable, conditions } });
@@ -96,8 +79,8 @@ export const ofPolicies = (warnings: readonly string[]): readonly string[] =>
   warnings.filter((warning) => warning.includes("ValidatingAdmissionPolicy"));
 
 /** Makes every pod, waits until all are placed or refused, and removes them. */
-export async function placed(api: ApiServer, prefix: string, cases: readonly PodCase[]): Promise<readonly Outcome[]> {
-  const names = cases.map((_, index) => `${prefix}-${index}`);
+export async function placed(api: ApiServer, cases: readonly PodCase[]): Promise<readonly Outcome[]> {
+  const names = cases.map((_, index) => `pod-${index}`);
   const send = ({ home, namespace, spec }: PodCase, name: string) => {
     const text = JSON.stringify(home.object(spec)).replaceAll('"app":"probe"', `"app":"${name}"`);
     const metadata = { name, labels: { app: name } };
@@ -128,7 +111,7 @@ export async function placed(api: ApiServer, prefix: string, cases: readonly Pod
   );
   const own = `app in (${names.join(",")})`;
   const atOnce = ["--cascade=background", "--wait=false", "--force", "--grace-period=0"];
-  await api.kubectl(["delete", "deployments,daemonsets,statefulsets,jobs,pods", "-A", "-l", own, ...atOnce]);
+  await api.kubectl(["delete", "deployments,daemonsets,pods", "-A", "-l", own, ...atOnce]);
   return outcomes.flatMap((outcome) => outcome ?? []);
 }
 

@@ -9,39 +9,31 @@ export interface PodHome {
 }
 
 const labels = { app: "probe" };
-const matching = { matchLabels: labels };
-const templated = (
-  kind: string,
-  apiVersion: string,
-  more: Readonly<Record<string, unknown>>,
-  restartPolicy = "Always",
-): PodHome => ({
+const workload = (kind: string): PodHome => ({
   kind,
   path: "spec.template.spec",
   object: (spec) => ({
-    apiVersion,
+    apiVersion: "apps/v1",
     kind,
-    spec: { ...more, template: { metadata: { labels }, spec: { ...spec, restartPolicy } } },
+    spec: { selector: { matchLabels: labels }, template: { metadata: { labels }, spec } },
   }),
 });
-const job = templated("Job", "batch/v1", {}, "Never");
 
-/** As kubectl shortens them. */
+/** As kubectl shortens them; paths are the same in all others that have a template. */
 export const podHomes = {
   pod: { kind: "Pod", path: "spec", object: (spec) => ({ apiVersion: "v1", kind: "Pod", spec }) },
-  deploy: templated("Deployment", "apps/v1", { selector: matching }),
-  ds: templated("DaemonSet", "apps/v1", { selector: matching }),
-  sts: templated("StatefulSet", "apps/v1", { selector: matching, serviceName: "probe" }),
-  rs: templated("ReplicaSet", "apps/v1", { selector: matching }),
-  rc: templated("ReplicationController", "v1", { selector: labels }),
-  job,
+  deploy: workload("Deployment"),
+  ds: workload("DaemonSet"),
   cj: {
     kind: "CronJob",
     path: "spec.jobTemplate.spec.template.spec",
     object: (spec) => ({
       apiVersion: "batch/v1",
       kind: "CronJob",
-      spec: { schedule: "0 0 * * *", jobTemplate: { spec: job.object(spec).spec } },
+      spec: {
+        schedule: "0 0 * * *",
+        jobTemplate: { spec: { template: { metadata: { labels }, spec: { ...spec, restartPolicy: "Never" } } } },
+      },
     }),
   },
 } as const satisfies Readonly<Record<string, PodHome>>;
@@ -64,9 +56,8 @@ const hostsOpen = {
 };
 /** Namespaces of the table with their labels. */
 export const tableNamespaces: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  corpus: {},
+  unlabelled: {},
   plain: hostsOpen,
-  hosts: { "fenestra.dev/host-process": "allowed", ...hostsOpen },
   "os-name-required": { "fenestra.dev/windows-os-name": "required" },
   "host-process-allowed": { "fenestra.dev/host-process": "allowed", ...hostsOpen },
   restricted: { "pod-security.kubernetes.io/enforce": "restricted" },
@@ -101,58 +92,35 @@ const exec = { exec: { command: ["a"] } };
 /** What a pod says, by names of the table. */
 const pods: Readonly<Record<string, object>> = {
   win: selector(onWindows),
-  amd64: selector({ ...onWindows, "kubernetes.io/arch": "amd64" }),
   beta: selector({ "beta.kubernetes.io/os": "windows" }),
   build2019: selector({ ...onWindows, [build]: "10.0.17763" }),
   build2022os: selector({ ...onWindows, [build]: "10.0.20348" }),
   build2025: selector({ [build]: "10.0.26100" }),
   pool: selector({ "fenestra.dev/pool": "linux" }),
-  pool2022: selector({ "fenestra.dev/pool": "win2022" }),
   web: selector({ ...onWindows, team: "web" }),
   notLinux: affinity("NotIn", os, "linux"),
   agentpool: selector({ agentpool: "winage", ...onWindows }),
   control: affinity("Exists", controlPlaneKey),
   linux: selector({ [os]: "linux" }),
-  affineLinux: affinity("In", os, "linux"),
   affine: affinity("In", os, "windows"),
   affine2019: affinity("In", build, "10.0.17763"),
-  both: affinity("In", os, "linux", "windows"),
   says: { os: { name: "windows" } },
   class: { runtimeClassName: "windows-2019" },
   class2022: { runtimeClassName: "windows-2022" },
-  hypervisor: { runtimeClassName: "runhcs-wcow-hypervisor" },
   tolerate: tolerations({ key: "os", operator: "Exists" }),
   "tolerate:windows": tolerations({ key: "os", value: "windows" }),
-  "tolerate:Windows": tolerations({ key: "os", value: "Windows" }),
-  "tolerate:OS": tolerations({ key: "OS", value: "Windows" }),
-  "tolerate:other": tolerations({ key: "node.kubernetes.io/os", operator: "Exists" }),
   "tolerate:control": tolerations({ key: controlPlaneKey, operator: "Exists" }),
-  "tolerate-all": tolerations({ operator: "Exists" }),
   all: { tolerations: [{ operator: "Exists" }] },
   evictions: { tolerations: [{ operator: "Exists", effect: "NoExecute" }] },
-  claim: { volumes: [{ name: "data", persistentVolumeClaim: { claimName: "data" } }] },
-  folder: { volumes: [{ name: "foo", hostPath: { path: "C:\\etc\\foo" } }] },
   inMemory: { volumes: [{ name: "m", emptyDir: { medium: "Memory" } }] },
   mode: { volumes: [{ name: "s", secret: { secretName: "a", defaultMode: 0o400 } }] },
   ndots: { dnsConfig: { options: [{ name: "ndots", value: "1" }] } },
   network: { hostNetwork: true },
   clusterfirst: { dnsPolicy: "ClusterFirstWithHostNet" },
   resolver: { dnsPolicy: "Default" },
-  pid: { hostPID: true },
   users: { hostUsers: false },
   uid: { securityContext: { runAsUser: 1000 } },
-  nonroot: { securityContext: { runAsNonRoot: true } },
-  forbidden: {
-    ...{ hostPID: true, hostIPC: true, shareProcessNamespace: true },
-    securityContext: {
-      ...{ seLinuxOptions: {}, seccompProfile: { type: "RuntimeDefault" }, sysctls: [{ name: "a.b", value: "0" }] },
-      ...{ fsGroup: 1, fsGroupChangePolicy: "Always", runAsUser: 1, runAsGroup: 1, supplementalGroups: [1] },
-    },
-  },
   host: { hostNetwork: true, ...hostProcess },
-  user: {
-    securityContext: { runAsNonRoot: true, windowsOptions: { hostProcess: false, runAsUserName: "ContainerUser" } },
-  },
   ...{ account, credentials, first: first({}) },
   "first:account": first(account),
   "first:credentials": first(credentials),
@@ -165,13 +133,6 @@ const pods: Readonly<Record<string, object>> = {
 const containers: Readonly<Record<string, object>> = {
   fields: { securityContext: { runAsNonRoot: true, allowPrivilegeEscalation: false } },
   readonly: { securityContext: { readOnlyRootFilesystem: true } },
-  forbidden: {
-    securityContext: {
-      ...{ seLinuxOptions: {}, seccompProfile: { type: "RuntimeDefault" }, runAsUser: 1, runAsGroup: 1 },
-      ...{ capabilities: {}, readOnlyRootFilesystem: true, privileged: true, procMount: "Default" },
-      allowPrivilegeEscalation: true,
-    },
-  },
   hostcontainer: hostProcess,
   inner: credentials,
   probe: { readinessProbe: { httpGet: { port: 80 } } },
@@ -186,11 +147,8 @@ const containers: Readonly<Record<string, object>> = {
 
 /** A second container of another build. */
 const beside = { name: "other", image: "x:ltsc2019", resources: memory };
-/** Limits of its container, so its requests too: `1/800M`, `disk:20Gi`. */
-const size = /^(?:([\d.]+m?)\/(\d+[MG]i?)|disk:(\d+[GT]i))$/;
 
 const texts: Readonly<Record<string, string>> = {
-  memory: "set resources.limits.memory on every container",
   "any build": "cannot be told from its image, so any Windows node may get it",
   newest: "any Windows node may get it, of the newest build first",
   "other build": "is for windows-2022, but its RuntimeClass, node selector or affinity chooses nodes of windows-2019",
@@ -201,48 +159,31 @@ const texts: Readonly<Record<string, string>> = {
 const named = (parts: Readonly<Record<string, object>>, names: readonly string[]) =>
   Object.assign({}, ...names.map((name) => parts[name] ?? {}));
 
-function rowOf(base: string, cells: readonly string[]): PodCase {
-  const [what = "", short = "", image = "", said = "", place = "", says = "", namespace = ""] = cells;
+function rowOf(cells: readonly string[]): PodCase {
+  const [title = "", short = "", image = "", said = "", place = "", says = "", namespace = ""] = cells;
   const names = said.split(" ").filter((name) => name !== "");
-  const unknown = names.filter((name) => !(name in pods || name in containers || name === "beside" || size.test(name)));
-  if (unknown.length > 0 || !isHome(short)) throw new RangeError(`${what}: ${short}, ${unknown.join()}`);
-  const limits = names.flatMap((name): readonly object[] => {
-    const [found, cpu, amount, disk] = size.exec(name) ?? [];
-    if (found === undefined) return [];
-    return disk === undefined ? [{ cpu, memory: amount }] : [{ ...memory.limits, "ephemeral-storage": disk }];
-  });
-  // Our own are told of memory by other tests.
-  const resources = limits.length > 0 ? { limits: limits[0] } : base === "own" ? memory : undefined;
+  const unknown = names.filter((name) => !(name in pods || name in containers || name === "beside"));
+  if (unknown.length > 0 || !isHome(short)) throw new RangeError(`${title}: ${short}, ${unknown.join()}`);
   const full = image.replace(/^core/, "mcr/windows/servercore").replace(/^mcr\//, "mcr.microsoft.com/");
-  const main = { name: "main", image: full, ...named(containers, names), ...(resources && { resources }) };
+  const main = { name: "main", image: full, ...named(containers, names), resources: memory };
   return {
-    title: `${base}/${what}`,
+    title,
     home: podHomes[short],
-    namespace: namespace || (base === "own" ? "plain" : "corpus"),
+    namespace: namespace || "plain",
     spec: { ...named(pods, names), containers: [main, ...(names.includes("beside") ? [beside] : [])] },
     place,
     says: says.split(" & ").flatMap((text) => (text === "" ? [] : [texts[text] ?? text])),
   };
 }
 
-function read(): readonly PodCase[] {
-  let base = "";
-  return readFileSync(new URL("pods.txt", import.meta.url), "utf8")
-    .split("\n")
-    .filter((line) => line !== "" && !line.startsWith("#"))
-    .flatMap((line) => {
-      const [names = "", kind = "", image = "", said = "", ...cells] = line.split("|").map((cell) => cell.trim());
-      const ways = said.split("; ");
-      if (!line.startsWith("@"))
-        return names
-          .split("; ")
-          .map((name, index) => rowOf(base, [name, kind, image, ways[index] ?? ways[0] ?? "", ...cells]));
-      base = line.slice(2);
-      return [];
-    });
-}
-
-export const podTable = read();
+export const podTable = readFileSync(new URL("pods.txt", import.meta.url), "utf8")
+  .split("\n")
+  .filter((line) => line !== "" && !line.startsWith("#"))
+  .flatMap((line) => {
+    const [names = "", kind = "", image = "", said = "", ...cells] = line.split("|").map((cell) => cell.trim());
+    const ways = said.split("; ");
+    return names.split("; ").map((name, index) => rowOf([name, kind, image, ways[index] ?? ways[0] ?? "", ...cells]));
+  });
 
 /** Path to which objects of a home are sent. */
 export const pathTo = ({ kind, object }: PodHome, namespace: string): string => {

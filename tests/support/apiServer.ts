@@ -279,22 +279,6 @@ export async function policiesInForce({ kubectl, send }: Pick<ApiServer, "kubect
     }
 }
 
-/**
- * What the type controller says of each policy. For each expression and kind it compiles all variables, which takes
- * minutes on a busy machine.
- */
-export async function typesChecked({
-  kubectl,
-}: Pick<ApiServer, "kubectl">): Promise<readonly (readonly [name: string, said: unknown])[]> {
-  const read = async (): Promise<readonly { metadata: { name: string }; status?: { typeChecking?: unknown } }[]> =>
-    JSON.parse((await kubectl(["get", "validatingadmissionpolicies", "-o", "json"])).stdout).items;
-  for (let tries = 0; tries < 120; tries++) {
-    if ((await read()).every(({ status }) => status?.typeChecking !== undefined)) break;
-    await pause(5000);
-  }
-  return (await read()).map(({ metadata, status }) => [metadata.name, status?.typeChecking]);
-}
-
 /** Applies objects, which the API server must take. */
 export async function applied({ kubectl }: ApiServer, items: readonly object[], ...flags: string[]): Promise<void> {
   // Of a list kubectl would validate each by OpenAPI's second version, which the API server makes for nobody else.
