@@ -6,7 +6,6 @@ import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { defaultRelease, minorOf, minors, selectableVersions } from "../../components/model/releases.ts";
 import { createProgress, findOnPath } from "../../rehearsal/host/command.ts";
 import { isStrict, obtainOrReason } from "../../rehearsal/programs/catalog.ts";
-import { obtainCheckers } from "../../rehearsal/programs/checkers.ts";
 import { obtainPrograms } from "../../rehearsal/programs/obtain.ts";
 import { stackDir, testStacks } from "../support/stacks.ts";
 import { type Counts, checks, mocha, type Output, rehearsal } from "./commands.ts";
@@ -17,22 +16,17 @@ export interface Step {
   run(output: Output): Promise<Counts>;
 }
 
-const progress = createProgress(process.stdout);
-
-/** Obtains programs, or prints why they cannot be had here; in strict runs that is an error. */
-async function obtained<T>(obtain: () => Promise<T>): Promise<T | undefined> {
-  const found = await obtainOrReason(obtain);
-  if ("programs" in found) return found.programs;
-  if (isStrict()) throw new Error(found.reason);
-  console.log(`skipped: ${found.reason}`);
-  return undefined;
-}
-
-/** A rehearsal obtains its programs itself; without any, and without Go, it is skipped. */
+/**
+ * A rehearsal obtains its programs itself; without any, and without Go, it is skipped, which is an error in strict runs.
+ */
 async function rehearse(args: readonly string[], output: Output = "live"): Promise<Counts> {
   const canBuild = (await findOnPath("go", process.env.PATH ?? "")) !== undefined;
-  const found = canBuild || (await obtained(() => obtainPrograms({ progress })));
-  return found === undefined ? { passed: 0, failed: 0, skipped: 1 } : await rehearsal(args, output);
+  const progress = createProgress(process.stdout);
+  const found = canBuild ? undefined : await obtainOrReason(() => obtainPrograms({ progress }));
+  if (found === undefined || "programs" in found) return await rehearsal(args, output);
+  if (isStrict()) throw new Error(found.reason);
+  console.log(`skipped: ${found.reason}`);
+  return { passed: 0, failed: 0, skipped: 1 };
 }
 
 const stack = (name: string, ...options: readonly string[]): Step => ({
@@ -71,14 +65,6 @@ const otherReleases = () =>
       : (selectableVersions(readArtifactLock()).findLast((version) => minorOf(version) === minor) ?? []),
   );
 
-/** Builds what slow tests need, before two files at once wait for it. */
-async function buildPrograms(): Promise<void> {
-  await obtained(async () => {
-    await obtainPrograms({ progress });
-    await obtainCheckers({ progress, minors: [minorOf(defaultRelease)] });
-  });
-}
-
 // Tests wait much for a shell or a server: two files at once, on as many cores.
 const parallel = ["--parallel", "--jobs", "2"];
 const slowFiles = "tests/**/*.slow.test.ts";
@@ -112,7 +98,7 @@ export const tiers = {
     ],
   ],
   slow: (): readonly (readonly Step[])[] => [
-    [{ title: "slow tests", run: () => buildPrograms().then(() => mocha([...parallel, slowFiles])) }],
+    [{ title: "slow tests", run: () => mocha([...parallel, slowFiles]) }],
     [stack("aws-dev", "--every-add-on"), stack("azure-dev", "--every-add-on")],
   ],
   night: (): readonly (readonly Step[])[] => [
@@ -131,19 +117,13 @@ export const tiers = {
 } as const;
 
 /** Steps of the night, by a part of the title, that a pull request runs by the folder that it touches. */
-export const nightOf: Readonly<Record<string, readonly string[]>> = {
-  "rehearsal/": [
-    "registrationControls",
-    "mirrorControls",
-    "podNetworkControls",
-    "aws-prod --full",
-    "azure-prod --full",
-  ],
+const nightOf: Readonly<Record<string, readonly string[]>> = {
+  "rehearsal/": ["rehearsal/controls", "aws-prod --full", "azure-prod --full"],
   "components/gates/": ["gates/faults"],
-  "components/machine/linux/": ["registrationControls", "mirrorControls", "aws-prod --full", "azure-prod --full"],
-  "components/machine/": ["registrationControls"],
+  "components/machine/linux/": ["rehearsal/controls", "aws-prod --full", "azure-prod --full"],
+  "components/machine/": ["rehearsal/controls"],
   "components/nodeController/": ["nodeController/table"],
-  "components/podNetworks/": ["podNetworkControls", "azure-cni --full"],
+  "components/podNetworks/": ["rehearsal/controls", "azure-cni --full"],
 };
 
 /** Titles of all the night's steps, or of those that belong to changed files. */
