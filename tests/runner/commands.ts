@@ -14,15 +14,11 @@ const bin = path.join(root, "node_modules", ".bin");
 /** `held` prints a command's output when it has ended, for one that runs beside another. */
 export type Output = "live" | "held";
 
-async function show(
-  argv: readonly string[],
-  output: Output,
-  env: Readonly<Record<string, string>> = {},
-): Promise<{ code: number; lines: readonly string[] }> {
+async function show(argv: readonly string[], output: Output): Promise<{ code: number; lines: readonly string[] }> {
   const [command = "", ...args] = argv;
   const child = spawn(command, args, {
     cwd: root,
-    env: { ...process.env, ...env, PATH: `${path.dirname(process.execPath)}:${process.env.PATH ?? ""}` },
+    env: { ...process.env, PATH: `${path.dirname(process.execPath)}:${process.env.PATH ?? ""}` },
     stdio: ["ignore", "pipe", output === "live" ? "inherit" : "pipe"],
   });
   const ended = new Promise<number>((resolve) => child.once("close", (status) => resolve(status ?? 1)));
