@@ -331,7 +331,7 @@ function machineOf(problem: string): string {
 }
 
 /** Problems with each reason in one line: `a (and 2 more): reason`. Pure. */
-export function byReason(problems: readonly string[]): readonly string[] {
+function byReason(problems: readonly string[]): readonly string[] {
   const machines = new Map<string, string[]>();
   for (const problem of problems) {
     const [, machine = problem, reason = ""] = /^(\S+): (.*)$/s.exec(problem) ?? [];

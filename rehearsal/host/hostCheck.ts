@@ -136,7 +136,7 @@ export function instancesFor(config: StackConfig): number {
  * Instances of inotify that these processes have and the kernel counts as this user's, as far as they may be seen: those
  * in a user namespace are its maker's as well, up to the first one (Linux: kernel/ucount.c, inc_ucount).
  */
-export async function instancesOf(pids: readonly string[]): Promise<number> {
+async function instancesOf(pids: readonly string[]): Promise<number> {
   const isFirst = /^\s*0\s+0\s+4294967295$/m.test(await readFile("/proc/self/uid_map", "utf8"));
   const counts = pids.map(async (pid) => {
     const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
