@@ -6,7 +6,6 @@ import { addOnProblems } from "../../../check/cluster/controlPlane.ts";
 import { clockProblems, machineProblems, releaseProblems, silentKubelets } from "../../../check/cluster/machines.ts";
 import { metricsCheck } from "../../../check/cluster/metrics.ts";
 import { verify } from "../../../check/cluster/verify.ts";
-import { answerProblem } from "../../../components/gates/apiProbe.ts";
 import { type Answer, eachFault, faults, serving } from "../../gates/serving.ts";
 import { node } from "./network.ts";
 
@@ -19,30 +18,19 @@ describe("verify, of what should be", () => {
   it("passes a page on which all is well, and fails any less", () => {
     const wanted = { members: 3, pools: ["win"] };
     assert.deepEqual(machineProblems(page({ roll: { state: "Successful" }, joining: ["i-1"] }), 3, wanted, now), []);
-    const pools = ["win", "b-win"];
-    const named = { pools: { "c-b-win": well } };
-    for (const [text, pool, missing] of [
-      [page({}), ["in"], "in"],
-      [page({}, { pools: {} }), ["win"], "win"],
-      [page({}, named), pools, "b-win"],
-      [page({}, { pools: { "c-win": well, "d-b-win": well } }), pools, "win|b-win"],
-    ] as const)
-      assert.match(
-        machineProblems(text, 3, { ...wanted, pools: pool }, now).join(),
-        new RegExp(`^the page names no pool (${missing})$`),
-      );
+    const named = page({}, { pools: { "c-b-win": well } });
+    const missing = machineProblems(named, 3, { ...wanted, pools: ["win", "b-win"] }, now);
+    assert.deepEqual(missing, ["the page names no pool b-win"]);
     for (const [text, members, problem] of [
       [page({}), 1, /^1 control-plane Nodes, wanted 3/],
       [page({ ready: 0 }), 3, /^win: 0 of 2 Ready$/],
       [page({ wanted: "2" }), 3, /not one of its own: pools\.win\.wanted: /],
-      [page({ wanted: -1, ready: -1 }), 3, /pools\.win\.wanted: .*pools\.win\.ready: /],
       [page({ sick: ["i-1"] }), 3, /to be replaced: i-1/],
       [page({ frozen: "half are not well" }), 3, /nothing is replaced: half/],
       [page({ roll: { state: "Failed", why: "no capacity" } }), 3, /roll: Failed: no capacity/],
       [page({}, { halt: "9 of 12" }), 3, /^nothing is replaced or removed/],
       [page({}, { cloud: { problems: ["page 2"] } }), 3, /list is not whole: page 2/],
       [page({}, { requests: { waiting: 9 } }), 3, /^9 certificate requests wait/],
-      [page({}, { pools: [] }), 3, /pools: .*record/],
       [page({}, { pools: undefined }), 3, /names no pool/],
       [page({}, { at: now + 3600 }), 3, /of the future/],
       ["", 3, /has said nothing yet/],
@@ -161,7 +149,6 @@ describe("calls of verify and status", () => {
   it("make no stack trace of a refusal, and say which it is", async () => {
     for (const [status, why] of [
       [403, /refuses this kubeconfig: namespaces is forbidden\nlook at: whose/],
-      [401, /refuses this kubeconfig: POST/],
       [500, /does not answer as it should: POST .* is forbidden\nlook at: whether/],
     ] as const)
       await ask(said({ kind: "Status", message: "namespaces is forbidden" }, status), async (api) => {
@@ -189,35 +176,5 @@ describe("calls of verify and status", () => {
       );
     await run({ memory: "1Gi" });
     for (const usage of [{}, { memory: "0Ki" }]) await assert.rejects(run(usage), /none for n$/);
-  });
-
-  it("tell the time of the cluster, not of this machine", async () => {
-    const hourAgo = new Date(Date.now() - 3_600_000);
-    const list = '{"kind":"NodeList","items":[]}';
-    const late: Answer = {
-      status: 200,
-      body: list,
-      say: (response, text) =>
-        void response.writeHead(200, { "content-type": "application/json", date: hourAgo.toUTCString() }).end(text),
-    };
-    await ask(late, async (api) => {
-      await api.core.listNode();
-      assert.ok(Math.abs(api.now().getTime() - hourAgo.getTime()) < 5_000);
-    });
-  });
-
-  it("judge every kind that verify reads by its path", () => {
-    for (const [path, kind] of [
-      ["/api/v1/namespaces/a", "Namespace"],
-      ["/apis/networking.k8s.io/v1/namespaces/b/networkpolicies/a", "NetworkPolicy"],
-      ["/apis/storage.k8s.io/v1/storageclasses/a", "StorageClass"],
-      ["/api/v1/namespaces/b/endpoints/a", "Endpoints"],
-    ] as const) {
-      assert.equal(answerProblem(path, { kind, metadata: { name: "a" } }), undefined);
-      assert.match(answerProblem(path, { kind: "Secret", metadata: { name: "a" } }) ?? "", /the answer is none of/);
-    }
-    assert.equal(answerProblem("/api/v1/namespaces/b/pods/a/log", "text"), undefined);
-    const role = { kind: "ClusterRole", metadata: { name: "a:b" } };
-    assert.equal(answerProblem("/apis/rbac.authorization.k8s.io/v1/clusterroles/a%3ab", role), undefined);
   });
 });
