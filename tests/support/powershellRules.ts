@@ -7,23 +7,13 @@ interface Need {
   readonly command: RegExp;
   /** One of these parameters, in full and in lower case. */
   readonly oneOf: readonly string[];
-  /** A call that lacks it. */
-  readonly refused: string;
 }
 
 /** For every script, sample and command of a pod. By default 5.1 has no limit and the machine's code page. */
 export const needs: readonly Need[] = [
-  {
-    command: /^Invoke-(?:RestMethod|WebRequest)$/i,
-    oneOf: ["-timeoutsec"],
-    refused: "$a = (Invoke-RestMethod $uri).a",
-  },
-  {
-    command: /^(?:(?:Get|Set|Add)-Content|Out-File)$/i,
-    oneOf: ["-encoding"],
-    refused: "if ($a) { Get-Content -Raw $b }",
-  },
-  { command: /^curl(?:\.exe)?$/i, oneOf: ["--max-time"], refused: "& curl.exe --silent $url" },
+  { command: /^Invoke-(?:RestMethod|WebRequest)$/i, oneOf: ["-timeoutsec"] },
+  { command: /^(?:(?:Get|Set|Add)-Content|Out-File)$/i, oneOf: ["-encoding"] },
+  { command: /^curl(?:\.exe)?$/i, oneOf: ["--max-time"] },
 ];
 
 /** For what watches a node or a person calls: only its own limits end it. */
@@ -33,9 +23,8 @@ export const limits: readonly Need[] = [
     command:
       /-(?:Cim(?!Session)|Net[A-Z]|Partition|MpPreference|SmbGlobalMapping|ScheduledTask(?!Action|Trigger|Principal|Settings))|^(?:New-CimSession|Restart-Computer)$/,
     oneOf: ["-cimsession", "-operationtimeoutsec"],
-    refused: "Invoke-Wmi { Get-NetRoute -AddressFamily IPv4 }",
   },
-  { command: /^Invoke-Program$/i, oneOf: ["-seconds"], refused: "Invoke-Program 'sc.exe' @('-Seconds') | Out-Null" },
+  { command: /^Invoke-Program$/i, oneOf: ["-seconds"] },
 ];
 
 /** Calls in a script that lack what they need. */
@@ -50,21 +39,15 @@ export async function lacking(script: string, rules: readonly Need[]): Promise<r
 
 /**
  * What only one place does, so that every call has a limit, no file is half written and no answer believed unchecked:
- * its form in a script, where it may stand, and a line refused elsewhere.
+ * its form in a script, and where it may stand.
  */
-export const cures: readonly (readonly [string, RegExp, readonly string[], string])[] = [
+export const cures: readonly (readonly [string, RegExp, readonly string[]])[] = [
   [
     "a file is read",
     /\[IO\.File\]::\w*Read\w*/i,
     ["files.ps1", "hns.ps1", "readObject.aws.ps1", "readObject.azure.ps1"],
-    "$text = [IO.File]::ReadAllLines($path)",
   ],
-  [
-    "a file is written",
-    /\[IO\.File\]::(?:Create|Write|Move|Replace|Append)/i,
-    ["files.ps1", "web.ps1"],
-    "[IO.File]::WriteAllText($path, $text)",
-  ],
+  ["a file is written", /\[IO\.File\]::(?:Create|Write|Move|Replace|Append)/i, ["files.ps1", "web.ps1"]],
   [
     "JSON is read",
     /\bConvertFrom-Json\b/i,
@@ -78,64 +61,30 @@ export const cures: readonly (readonly [string, RegExp, readonly string[], strin
       "start-kube-proxy.ps1",
       "logMonitor.ps1",
     ],
-    "$data = $text | ConvertFrom-Json",
   ],
-  [
-    "the web is asked",
-    /\[Net\.(?:Http|Web)\w*\]::Create|Net\.WebClient/i,
-    ["web.ps1"],
-    "$request = [Net.HttpWebRequest]::Create($uri)",
-  ],
+  ["the web is asked", /\[Net\.(?:Http|Web)\w*\]::Create|Net\.WebClient/i, ["web.ps1"]],
   [
     "a program is run",
     /& \$(?!PSScriptRoot|Body|Condition|Fresh|Check|Question|Duties|Command)\w|Diagnostics\.Process\b|ProcessStartInfo/i,
     ["lib.ps1"],
-    "& $program --version",
   ],
-  [
-    "a process is waited for",
-    /\.WaitForExit\(\)/,
-    ["start-flanneld.ps1", "pod.ps1", "fetch-files.ps1"],
-    "$process.WaitForExit()",
-  ],
-  [
-    "a service is asked",
-    /\.(?:Stop|Start|WaitForStatus)\((?!\))|\$service\.(?:Stop|Start)\(/,
-    ["services.ps1"],
-    "$service.Stop()",
-  ],
-  [
-    "crictl is called",
-    /programs\.crictl/i,
-    ["lib.ps1"],
-    "Invoke-Program $machine.programs.crictl @('pods') -Seconds 30",
-  ],
-  [
-    "kubectl has no limit",
-    /programs\.kubectl @\((?![^\n]*--request-timeout)/,
-    [],
-    "Invoke-Program $machine.programs.kubectl @('get', 'node') -Seconds 15",
-  ],
+  ["a process is waited for", /\.WaitForExit\(\)/, ["start-flanneld.ps1", "pod.ps1", "fetch-files.ps1"]],
+  ["a service is asked", /\.(?:Stop|Start|WaitForStatus)\((?!\))|\$service\.(?:Stop|Start)\(/, ["services.ps1"]],
+  ["crictl is called", /programs\.crictl/i, ["lib.ps1"]],
+  ["kubectl has no limit", /programs\.kubectl @\((?![^\n]*--request-timeout)/, []],
   // Its encoder begins with a mark, and it waits for a reader.
-  ["standard input is given", /StandardInput/, ["lib.ps1"], "$process.StandardInput.Write($text)"],
-  [
-    "standard input is text",
-    /StandardInput(?!\.BaseStream|\.Close\(\)| = \$true)/,
-    [],
-    "$process.StandardInput.Write($text)",
-  ],
+  ["standard input is given", /StandardInput/, ["lib.ps1"]],
+  ["standard input is text", /StandardInput(?!\.BaseStream|\.Close\(\)| = \$true)/, []],
   // In some cultures I is not the capital of i.
   [
     "an expression of .NET follows the machine's culture",
     /\[(?:Text\.RegularExpressions\.)?Regex\]::(?!Escape\b)(?![^\n]*CultureInvariant)/i,
     [],
-    "[Regex]::Replace($line, '(?i)key=.*', '')",
   ],
   [
     "what is secret follows the machine's culture",
     /secret-patterns(?=[\s\S]*\s-i?(?:not)?(?:match|like)\b)|\s-i?(?:not)?(?:match|like)\b(?=[\s\S]*secret-patterns)/i,
     [],
-    "$key = $line -match 'PRIVATE KEY'; Read-Text 'secret-patterns.txt'",
   ],
 ];
 

@@ -56,24 +56,6 @@ describe("the PowerShell scripts of a Windows node", () => {
       assert.doesNotMatch(script.trimEnd(), /^\s*(#.*)?$/m);
     });
 
-  /** Stages that a script names where it looks for one. */
-  const stagesIn = (text: string): readonly string[] =>
-    [
-      ...text.matchAll(
-        /(?:(?:stages\)? \| Where-Object \{ \$_|\$stage)\.name -c?(?:eq|ne)|waves[^}\n]* -(?:not)?contains|(?:Clear-Stages|Install-Artifacts) \$machine)(?: @\()? ?'(\w+)'/gi,
-      ),
-    ].map(([, name = ""]) => name);
-
-  it("name no stage that there is not", () => {
-    const named = all.flatMap(({ name, script }) => stagesIn(script).map((stage) => [name, stage] as const));
-    assert.ok(named.length > 8, String(named));
-    const known = windowsStages.map(({ name }): string => name);
-    assert.deepEqual(
-      named.filter(([, stage]) => !known.includes(stage)),
-      [],
-    );
-  });
-
   it("are plain ASCII, which needs no byte order mark", () => {
     for (const { written, title } of all) assert.match(written, /^[\x20-\x7e\n]*$/, title);
   });
@@ -93,11 +75,6 @@ const ofWindows: ReadonlySet<string> = new Set(
   Remove-NetFirewallRule Remove-NetRoute Remove-SmbGlobalMapping Resize-Partition Restart-Computer Select-Object Select-String Set-CimInstance
   Set-ItemProperty Set-Service Set-Variable Sort-Object Split-Path Start-Process Start-ScheduledTask Start-Sleep Stop-Process
   Test-Path Unregister-ScheduledTask Update-MpSignature Where-Object Write-Host Write-Verbose`.split(/\s+/),
-);
-
-/** What the samples call besides: they have none of the scripts' functions. */
-const ofSamples: ReadonlySet<string> = new Set(
-  "Get-Content Invoke-RestMethod Move-Item Write-Output curl.exe".split(" "),
 );
 
 function defined(text: string): readonly string[] {
@@ -142,7 +119,7 @@ describe("commands of the PowerShell scripts", () => {
       });
   }
 
-  for (const [what, pattern, places, refused] of cures)
+  for (const [what, pattern, places] of cures)
     it(`${what} in one place only: ${places.join(", ") || "none"}`, () => {
       const found = networks.flatMap((network) =>
         windowsScripts(network).filter((name) => pattern.test(readWindowsScript(name, network))),
@@ -150,16 +127,10 @@ describe("commands of the PowerShell scripts", () => {
       found.push(...samples.filter(({ text }) => pattern.test(text)).map(({ name }) => name));
       const unknown = [...new Set(found)].filter((name) => !places.includes(name));
       assert.deepEqual(unknown, []);
-      assert.match(refused, pattern);
     });
 
   for (const { name, text } of samples)
-    it(`the sample ${name} calls only what it or Windows has`, async () => {
-      const functions = new Set([text, readWindowsScript("sigv4.ps1", podNetworks.flannel)].flatMap(defined));
-      const unknown = (await commandNames(text)).filter(
-        (command) => !ofWindows.has(command) && !ofSamples.has(command) && !functions.has(command),
-      );
-      assert.deepEqual(unknown, []);
+    it(`the sample ${name} parses`, async () => {
       assert.deepEqual(await syntaxErrors(text), []);
     });
 
@@ -175,12 +146,6 @@ describe("commands of the PowerShell scripts", () => {
   it("ask of PowerShell and .NET what 5.1 has", async () => {
     for (const text of [...everyScript, ...samples.map((sample) => sample.text)])
       assert.deepEqual(await tooNew(text), []);
-    for (const [text, found] of [
-      ["Get-Service x && Get-Service y", "&&"],
-      ["1 | ForEach-Object -Parallel { 2 }", "ForEach-Object -parallel"],
-      ["[Math]::Clamp(1, 2, 3)", "Math.Clamp"],
-    ] as const)
-      assert.deepEqual(await tooNew(text), [found]);
   });
 
   it("watchers and collectors call WMI and programs with a limit", async () => {
@@ -196,13 +161,6 @@ describe("commands of the PowerShell scripts", () => {
       assert.deepEqual(await lacking(readWindowsScript(script, podNetworks.flannel), rules), [], script);
     }
   });
-
-  for (const rule of [...needs, ...limits])
-    it(`a line that lacks ${rule.oneOf.join(" or ")} is noticed: ${rule.refused}`, async () => {
-      assert.equal((await lacking(rule.refused, [rule])).length, 1);
-      const [call = ""] = await lacking(rule.refused, [rule]);
-      assert.deepEqual(await lacking(`${call} ${rule.oneOf[0]} 60`, [rule]), []);
-    });
 });
 
 const names = windowsStages.map(({ name }) => name);

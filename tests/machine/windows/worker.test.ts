@@ -168,23 +168,6 @@ describe("a packed Windows payload", () => {
     }
   });
 
-  it("writes its files under the run's lock alone", () => {
-    const aws = exampleWindowsWorker(exampleSpec("aws-prod"));
-    for (const script of [awsScript(aws), azureScript(exampleWindowsWorker(exampleSpec("azure-prod")))]) {
-      const steps = [
-        /Global\\fenestra-run'\);\$h=\$l\.WaitOne\(600000\)/,
-        /WriteAllText/,
-        /ReleaseMutex/,
-        /-File \$a\.entry/,
-      ];
-      const places = steps.map((step) => script.search(step));
-      assert.ok(places.every((place, index) => place > (places[index - 1] ?? 0)));
-    }
-    // The same lock as the run's own.
-    assert.match(fileOf(aws, "C:\\fenestra\\lib.ps1"), /"Global\\fenestra-\$Lock"/);
-    assert.match(fileOf(aws, "C:\\fenestra\\run.ps1"), /Invoke-Alone 'run' \(1000/);
-  });
-
   it("on AWS holds every file once, in user data or object", () => {
     for (const { payload } of windowsExamples("aws")) {
       const first = archiveOf(awsScript(payload));
