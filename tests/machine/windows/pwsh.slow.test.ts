@@ -11,9 +11,6 @@ import { fullPayload } from "../examples.ts";
 const folder = path.join(import.meta.dirname, "scripts/");
 const components = path.join(import.meta.dirname, "../../../components/");
 
-/** Files with texts and secrets, which the culture of a machine may change: they run where I is not the capital of i. */
-const cultured = ["collect-logs", "identity", "join", "report", "sigv4"].map((name) => `${name}.tests.ps1`);
-
 /** Statements of all that tests must run, in percent. */
 const wantedCoverage = 95;
 
@@ -21,14 +18,12 @@ describe("the PowerShell scripts' own tests", function () {
   this.timeout(1_000_000);
   const found = findPwsh();
   const onWindows = process.platform === "win32" ? ["smoke.windows.ps1"] : [];
-  const all = [...readdirSync(folder).filter((file) => file.endsWith(".tests.ps1")), ...onWindows];
-  const files = all.map((name) => ({ name, culture: cultured.includes(name) ? "tr-TR" : undefined }));
+  const files = [...readdirSync(folder).filter((file) => file.endsWith(".tests.ps1")), ...onWindows];
   const scratch = suiteFolder();
   const counted = path.join(scratch, "counted");
   const at = (name: string) => path.join(scratch, name);
   const [payload, loader, loaded] = [at("payload.json"), at("loader.ps1"), at("loaded.ps1")];
-  const runs = new Map<object, Promise<PwshRun>>();
-  let cultures = false;
+  const runs = new Map<string, Promise<PwshRun>>();
 
   before(async function () {
     if ("missing" in found) return skipIf(this, found.missing, needsPwsh());
@@ -39,30 +34,19 @@ describe("the PowerShell scripts' own tests", function () {
     const script = `& '${folder}count.ps1' -Source '${components}' -Target '${counted}' -Folders ${folders}`;
     const { status, output } = await runPwsh(found.shell, ["-Command", script]);
     assert.equal(status, 0, output);
-    const probe = await runPwsh(found.shell, ["-Command", "'I'.ToLower([Globalization.CultureInfo] 'tr-TR') -ne 'i'"]);
-    cultures = probe.output.includes("True");
   });
 
   /** The run of a file, which starts here unless the one before has started it: two at once, as a machine has cores. */
-  function runOf(file: (typeof files)[number] | undefined): Promise<PwshRun> | undefined {
+  function runOf(file: string | undefined): Promise<PwshRun> | undefined {
     if (file === undefined || "missing" in found) return undefined;
-    const { name, culture } = file;
-    const env = {
-      COVERAGE: counted,
-      CULTURE: cultures ? culture : undefined,
-      PAYLOAD: payload,
-      LOADER: loader,
-      LOADED: loaded,
-    };
-    const run = runs.get(file) ?? runPwsh(found.shell, ["-File", `${folder}${name}`], env);
+    const env = { COVERAGE: counted, PAYLOAD: payload, LOADER: loader, LOADED: loaded };
+    const run = runs.get(file) ?? runPwsh(found.shell, ["-File", `${folder}${file}`], env);
     runs.set(file, run);
     return run;
   }
 
   for (const [index, file] of files.entries())
-    it(file.name, async () => {
-      if (file.culture !== undefined && !cultures && needsPwsh())
-        assert.fail("PowerShell knows no culture but the invariant one: ICU is missing (Debian: libicu72)");
+    it(file, async () => {
       const [own] = [runOf(file), runOf(files[index + 1])];
       const { status, output, seconds = 0 } = (await own) ?? {};
       assert.equal(status, 0, output);

@@ -4,8 +4,6 @@ $temp = Join-Path ([IO.Path]::GetTempPath()) "fenestra-test-$([Guid]::NewGuid())
 # As on a node: the shared scripts and those of the pod network in one folder.
 $scripts = Join-Path $temp 'scripts-of-a-node'
 New-Item -ItemType Directory -Path $scripts | Out-Null
-# The culture of the machine, as its owner has set it.
-if ($env:CULTURE) { [Threading.Thread]::CurrentThread.CurrentCulture = $env:CULTURE }
 if (-not $podNetwork) { $podNetwork = 'flannel' }
 $components = "$PSScriptRoot/../../../../components"
 # With COVERAGE the scripts come from there, with a counter in front of each statement.
