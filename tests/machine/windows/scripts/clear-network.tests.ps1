@@ -8,7 +8,7 @@ $fakeFile = "$temp/Microsoft/Windows/HNS/HNS.data"
 New-Folder (Split-Path -Parent $fakeFile)
 
 # A machine that has just started: bare, or with what the boot before left. HNS starts with what its file holds, and may
-# take its time, or not let go of a thing.
+# not let go of a thing.
 function New-Case {
     param([switch] $Stale)
     $machine = New-Data @'
@@ -19,7 +19,7 @@ network.firewall [{"name":"fenestra-kubelet","protocol":"TCP","port":10250},{"na
     New-Folder $store
     Write-Text $fakeFile 'state'
     Reset-Pc @{
-        services = @{ hns = @{ status = 'Stopped' } }; awake = 0; refuse = ''
+        services = @{ hns = @{ status = 'Stopped' } }; refuse = ''
         onStart  = {
             if (Test-Path $fakeFile) { return }
             Set-Values $fakePc @{ policylists = @(); endpoints = @(); networks = @() }
@@ -27,7 +27,6 @@ network.firewall [{"name":"fenestra-kubelet","protocol":"TCP","port":10250},{"na
             Write-Text $fakeFile 'empty'
         }
         onHns    = {
-            if ($fakePc.slept.Count -lt $fakePc.awake) { return '' }
             if ("$($args[0]) $($args[1])" -eq $fakePc.refuse) { return '{"Success":false,"Error":"The object is in use."}' }
             Get-NetworkAnswer @args
         }
@@ -70,14 +69,6 @@ $expected = [ordered] @{
     rules     = @('fenestra-kubelet Inbound Allow Any TCP 10250', 'fenestra-vxlan Inbound Allow Any UDP 4789')
     files     = @('10.244.3.2', 'last_reserved_ip.0')
 }
-Test 'a bare machine gets no network, so that flanneld makes its own on the adapter' {
-    $machine = New-Case
-    Invoke-Network $machine
-    $state = Get-State $machine
-    foreach ($part in 'networks', 'routes', 'rules') { Assert-Equal $state.$part $expected.$part }
-    Assert-Equal @($fakePc.deeds -like 'POST *') @()
-    Assert-Equal @($fakePc.deeds -like '* hns*') @('set hns Automatic', 'start hns')
-}
 Test 'what the last boot left is cleared, but kube-proxy''s address and Windows'' network, once' {
     $machine = New-Case -Stale
     # A stage that is repeated in one boot: they would not notice that all of theirs is gone.
@@ -99,21 +90,11 @@ Test 'features that Windows has rolled back are installed again' {
     Assert-Throws { Invoke-Network $machine } '^there is no service hns'
     Assert-False (Test-Path "$($machine.paths.state)/features.json")
 }
-Test 'a late adapter is waited for, and one that does not come is told' {
+Test 'a late adapter is waited for' {
     $machine = New-Case
     Set-Values $fakePc @{ routes = @(); back = 20 }
     Invoke-Network $machine
     Assert-Equal (Get-State $machine).routes $expected.routes
-    $machine = New-Case
-    Set-Values $fakePc @{ routes = @(); back = 1000 }
-    Assert-Throws { Invoke-Network $machine } '^waited 180 s in vain for an adapter with a default route$'
-}
-Test 'HNS that has just started has time to answer, and keeps its file' {
-    $machine = New-Case -Stale
-    $fakePc.awake = 5
-    Invoke-Network $machine
-    Assert-Equal (Get-State $machine) $expected
-    Assert-Equal (Get-Content -Path $fakeFile) 'state'
 }
 Test 'shares'' lost mappings are removed, and a provider that fails stops nothing' {
     $machine = New-Case -Stale

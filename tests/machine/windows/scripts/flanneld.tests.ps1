@@ -11,13 +11,10 @@ network.routes[] 169.254.169.254/32, 169.254.169.123/32
 '@
     Write-Text $machine.programs.kubectl 'program'
     Write-Text $machine.network.conflistTemplate '{"name":"flannel.4096"}'
-    # kubectl: the ranges one after the other, the last one for ever; empty while the controller manager has given none.
     Reset-Pc @{
-        ranges   = @('10.244.3.0/24')
         programs = @{ 'kubectl.exe' = {
             Assert-Equal "$($args[0])" '--kubeconfig flanneld.conf --request-timeout 10s get node i-1 -o jsonpath={.spec.podCIDR}'
-            $fakePc.ranges[0]
-            if ($fakePc.ranges.Count -gt 1) { $fakePc.ranges = @($fakePc.ranges | Select-Object -Skip 1) }
+            '10.244.3.0/24'
         } }
     }
     $machine
@@ -28,11 +25,6 @@ function Set-Stuck {
 }
 $i1 = ConvertTo-Data @{ name = 'i-1' }
 
-Test 'on a physical adapter flanneld makes its network itself' {
-    $machine = New-Case
-    Restore-Network $machine $i1
-    Assert-Equal @($fakePc.calls -like 'HNS*') @()
-}
 Test 'on a switch that stayed behind flanneld keeps its ready network, as its next start does' {
     $machine = New-Case
     Set-Stuck
@@ -44,13 +36,6 @@ Test 'on a switch that stayed behind flanneld keeps its ready network, as its ne
     Invoke-Flanneld
     Restore-Network $machine $i1
     Assert-Equal @($fakePc.calls -like 'HNS*') @('HNS GET networks', 'HNS GET networks')
-}
-Test 'a node without a range yet is waited for' {
-    $machine = New-Case
-    Set-Stuck
-    $fakePc.ranges = @('', '', '10.244.8.0/24')
-    Restore-Network $machine $i1
-    Assert-Equal @($fakePc.networks | Where-Object { $_.Name -eq 'flannel.4096' })[0].Subnets[0].GatewayAddress '10.244.8.1'
 }
 Test 'the CNI configuration comes when the routes are behind the switch' {
     $machine = New-Case

@@ -24,16 +24,9 @@ $fakeScenes = [ordered] @{
         Set-Values $fakePc @{ locked = $true; routes = @($fakePc.routes[0]) }
         $fakePc.services.containerd.status = 'Stopped'
     }
-    pending     = { Set-Values $fakePc.services.containerd @{ status = 'StartPending'; start = 'Disabled' } }
     'no network' = { $fakePc.networks = @() }
     'no flanneld' = { Set-Values $fakePc @{ networks = @(); processes = @('kube-proxy', 'kubelet') } }
     'another network' = { $fakePc.networks[0].ID = 'n2' }
-    # Nothing of the boot before is left to repair.
-    'another boot' = {
-        $fakePc.boot = 'boot-2'
-        $fakePc.networks[0].ID = 'n2'
-    }
-    pausing     = { $fakePc.due = @('after') }
 }
 # Scene, deeds, failed duties, and the cells that end so: calls with the first letters of ways. Each other cell of a
 # scene is as the first of its lines. Trouble is cured once and whole, whatever is spoilt for five rounds; what has not
@@ -63,12 +56,9 @@ hung|end 300, end 307, end kube-proxy, end kubelet, end kubelet, start kubelet, 
 stuck|end kubelet, start kubelet||
 unsettled|run fenestra-run||
 locked|route||
-pending|start containerd, stop containerd||
 no network|end flanneld||
 no flanneld|||
 another network|DELETE /policylists/p1, end kube-proxy, stopp a, stopp b||
-another boot|||
-pausing|||
 unsettled|||Get-ScheduledTask h, Start-ScheduledTask ht
 unsettled||bootstrap|Get-ScheduledTask tne
 '@

@@ -61,26 +61,6 @@ Test 'no second process is started beside one that does not end' {
     Assert-Throws { Restart-NodeService kubelet } '^a process kubelet of before does not end$'
     Assert-Equal $fakePc.deeds @('stop kubelet', 'set kubelet Manual')
 }
-Test 'HNS that hangs starts again; its file goes only where asked for' {
-    $env:ProgramData = $temp
-    foreach ($empty in $false, $true) {
-        New-Case
-        New-Folder "$temp/Microsoft/Windows/HNS"
-        Write-Text "$temp/Microsoft/Windows/HNS/HNS.data" 'state'
-        $fakePc.services.hns = @{ start = 'Automatic'; status = 'Running'; hangs = 'stays'; id = 43 }
-        Restart-Hns -Empty:$empty
-        Assert-Equal $fakePc.deeds @('stop hns', 'end 43', 'start hns')
-        Assert-Equal (Test-Path "$temp/Microsoft/Windows/HNS/HNS.data") (-not $empty)
-    }
-}
-Test 'a service unknown to WMI is stopped too, and a stopped one takes its child along' {
-    foreach ($way in 'throws', 'nothing', 'empty') {
-        Reset-Pc @{ call = 'Get-CimInstance'; way = $way; services = @{ hns = @{ status = 'Running'; hangs = 'stays' }; kubelet = @{ status = 'Stopped' } }; processes = @('kubelet') }
-        Assert-Throws { Stop-Within hns } 'time out'
-        Stop-NodeService kubelet
-        Assert-Equal $fakePc.deeds @('stop hns', 'set kubelet Disabled', 'end kubelet')
-    }
-}
 # A process that ends without a word, and one that ends with an error, are both recovered from.
 $registered = @(
     'containerd.exe --register-service --config c.toml'
