@@ -78,21 +78,5 @@ describe("what a node's drain reads", function () {
     const status = JSON.stringify({ status: { volumesInUse: ["kubernetes.io/csi/a^1", "kubernetes.io/csi/a^2"] } });
     await api.kubectl(["patch", "node", "n1", "--subresource=status", "--type=merge", "--patch", status]);
     assert.equal(await disks(), "kubernetes.io/csi/a^1 kubernetes.io/csi/a^2");
-    await api.kubectl([
-      "label",
-      "node",
-      "n1",
-      "a=b",
-      "c=",
-      "node.kubernetes.io/exclude-from-external-load-balancers=d",
-    ]);
-    const read = async (...fields: readonly string[]) => {
-      const path = fields.map((field) => `{.${field}}`).join("|");
-      return (await api.kubectl(["get", "node", "n1", "--output", `jsonpath=${path}`])).stdout;
-    };
-    const labels = '{"a":"b","c":"","node.kubernetes.io/exclude-from-external-load-balancers":"d"}';
-    assert.equal(await read("spec.unschedulable", "metadata.labels"), `|${labels}`);
-    const own = "metadata.labels.node\\.kubernetes\\.io/exclude-from-external-load-balancers";
-    assert.equal(await read("metadata.annotations.fenestra\\.dev/cordoned", own), "|d");
   });
 });

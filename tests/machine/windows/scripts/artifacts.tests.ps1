@@ -59,23 +59,19 @@ function New-Case {
 }
 
 $fromMirror = @{ 'https://mirror/a.exe' = 'right'; 'https://mirror/b' = 'right' }
-# What answers at the mirror and the publisher, what lies there of a.exe before, what is asked and in place then.
+# What answers at the mirror and the publisher, what is asked and in place then.
 foreach ($case in Read-Table @'
-title|web|set|before|fetched|a|b|told|error
-the mirror answers: the publisher is not asked|m/a.exe=right m/b=right|||m/a.exe m/b|right|1||
-a transfer that was cut goes on where it was|p/a.exe=right m/b=right|cut=1||m/a.exe m/b p/a.exe|right|1||
-a server that cannot go on sends anew, at once|p/a.exe=right m/b=right|cut=1 noRange=1||m/a.exe m/b p/a.exe p/a.exe|right|1||
-the mirror is down: the publisher is asked|p/a.exe=right p/b=right|||m/a.exe m/b p/a.exe p/b|right|1|a.exe: curl ended with 22 'curl: (22) The requested URL returned error: 404', digest *|
-a wrong digest: nothing is installed, and the file removed|m/a.exe=right m/b=forged p/b=forged|||m/a.exe m/b p/b m/b p/b||0||not downloaded: b$
-a repeat fetches only what is not right yet|m/b=right||right|m/b|right|1||
-a download that was cut off is fetched anew|m/a.exe=right m/b=right||rig|m/a.exe m/b|right|1||
+title|web|set|fetched|a|b|told|error
+the mirror answers: the publisher is not asked|m/a.exe=right m/b=right||m/a.exe m/b|right|1||
+a transfer that was cut goes on where it was|p/a.exe=right m/b=right|cut=1|m/a.exe m/b p/a.exe|right|1||
+a server that cannot go on sends anew, at once|p/a.exe=right m/b=right|cut=1 noRange=1|m/a.exe m/b p/a.exe p/a.exe|right|1||
+the mirror is down: the publisher is asked|p/a.exe=right p/b=right||m/a.exe m/b p/a.exe p/b|right|1|a.exe: curl ended with 22 'curl: (22) The requested URL returned error: 404', digest *|
+a wrong digest: nothing is installed, and the file removed|m/a.exe=right m/b=forged p/b=forged||m/a.exe m/b p/b m/b p/b||0||not downloaded: b$
 '@) {
     Test $case.title {
         $machine = New-Case
         Set-Values $fakePc.web ("$($case.web)" -replace '\bm/', 'https://mirror/' -replace '\bp/', 'https://publisher/')
         Set-Values $fakePc "$($case.set)"
-        New-Folder $machine.paths.downloads
-        if ($case.before) { Write-Text "$($machine.paths.downloads)/1-a.exe" $case.before }
         $ask = { Invoke-Artifacts $machine }
         Assert-Ends $ask $case.error
         Assert-Equal ($fakePc.fetched -replace 'https://(.)[a-z]+/', '$1/' -join ' ') $case.fetched
@@ -98,17 +94,6 @@ Test 'without a digest the checksum file of mirror or publisher decides' {
     $fakePc.web['https://publisher/a.exe.sha256'] = "$(Get-TextDigest 'right')  a.exe"
     Invoke-Artifacts $machine
     Assert-Equal (Read-Text "$($machine.folder)/bin/a.exe") 'right'
-}
-Test 'each stage fetches and places its own artifacts only' {
-    $machine = New-Case $fromMirror
-    $machine.artifacts[0].stage = 'programs'
-    Invoke-Artifacts $machine
-    Assert-Equal $fakePc.fetched @('https://mirror/b')
-    Assert-False (Test-Path "$($machine.folder)/bin/a.exe")
-    & "$scripts/fetch-programs.ps1" -Machine $machine
-    Assert-Equal $fakePc.fetched @('https://mirror/b', 'https://mirror/a.exe')
-    Assert-Equal (Read-Text "$($machine.folder)/bin/a.exe") 'right'
-    Assert-False (Test-Path "$($machine.folder)/bin/a.exe.new")
 }
 Test 'what is in place as it was verified needs neither archive nor publisher' {
     $machine = New-Case $fromMirror

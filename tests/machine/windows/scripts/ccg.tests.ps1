@@ -20,14 +20,6 @@ registry [{"path":"HKLM:\\A","name":"","type":"String","value":"text"},{"path":"
     @{ folder = $data.folder; data = $data }
 }
 
-Test 'leaves a right value of Windows alone, and writes a missing or another' {
-    Reset-Pc @{ registry = @{ Windows = @{ '(default)' = 'text' } } }
-    Set-RegistryValue @{ path = 'HKLM:\Windows'; name = ''; type = 'String'; value = 'text' }
-    Assert-Equal $fakePc.deeds @()
-    Set-RegistryValue @{ path = 'HKLM:\Windows'; name = ''; type = 'String'; value = 'other' }
-    Set-RegistryValue @{ path = 'HKLM:\Windows'; name = 'DllSurrogate'; type = 'String'; value = '' }
-    Assert-Equal $fakePc.deeds @('HKLM:\Windows (default) String other', 'HKLM:\Windows DllSurrogate String ')
-}
 Test 'places and registers the library, leaves the same alone, renames another' {
     $plugin = New-Plugin
     Write-Text "$($plugin.folder)/CCGPlugin/plugin.dll" 'library'
@@ -49,22 +41,6 @@ Test 'places and registers the library, leaves the same alone, renames another' 
         Assert-Throws $full '^full$'
         Assert-Equal (Read-Text $plugin.data.target) 'newer'
     }
-}
-
-Test 'goes on without event texts, and says so' {
-    $plugin = New-Plugin
-    Write-Text "$($plugin.folder)/CCGPlugin/plugin.dll" 'library'
-    Write-Text "$($plugin.folder)/CCGPlugin/Events.man" '<x/>'
-    Set-Values $fakePc @{ call = 'wevtutil.exe*'; way = 'made to fail' }
-    Install-Plugin $plugin.data $plugin.folder
-    Assert-Equal $fakePc.deeds.Count 2
-    Assert-Equal $fakePc.log @('event manifest Events.man not installed: made to fail')
-}
-
-Test 'refuses an archive without the library' {
-    $plugin = New-Plugin
-    Assert-Throws { Install-Plugin $plugin.data $plugin.folder } 'has no plugin.dll'
-    Assert-Equal $fakePc.deeds @()
 }
 
 Add-Type -TypeDefinition 'namespace Fenestra { public static class Privilege { public static string Did = ""; public static int Answer;

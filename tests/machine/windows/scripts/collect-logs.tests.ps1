@@ -37,14 +37,11 @@ $pem = 'MHcCAQEEIODEFINITELYNOTAKEY'
 $memory = 'memory-of-the-kubelet'
 Set-Content -Path "$case/logs/join.log" -Value (@('stage join: start') + $lines + 'stage join: failed after 3 s: the join token expired')
 [IO.File]::WriteAllText("$case/logs/utf16.log", ($lines -join "`r`n"), (New-Object Text.UnicodeEncoding $false, $false))
-# As 5.1 appends to a file of another program; and of a machine whose words are not Latin.
+# As 5.1 appends to a file of another program.
 $wide = (New-Object Text.UnicodeEncoding $false, $false).GetBytes($lines -join "`r`n")
 [IO.File]::WriteAllBytes("$case/logs/mixed.log", [Text.Encoding]::UTF8.GetBytes('an agent has begun this log, which goes on in another encoding: ') + $wide)
-[IO.File]::WriteAllText("$case/logs/kanji.log", ("$([char] 0x6f22)" * 64) + "`r`n" + ($lines -join "`r`n"), (New-Object Text.UnicodeEncoding $false, $false))
 Set-Content -Path "$case/state/x-KUBECONFIG.json" -Value $lines
-$big = [IO.File]::Create("$case/logs/big.log")
-$big.SetLength(220000)
-$big.Close()
+[IO.File]::WriteAllBytes("$case/logs/big.log", (New-Object byte[] 220000))
 Write-Text "$case/logs/bootstrap-kubelet.conf" "token: $fakeToken"
 Write-Text "$case/logs/client.pem" $pem
 Write-Text "$case/logs/dumps/kubelet.exe.123.dmp" $memory
@@ -129,18 +126,5 @@ Test 'its parts are closed, and gone at the end; a second archive replaces the f
     Assert-True (Test-Path $packed)
     Assert-Equal @(Get-ChildItem -Name "$temp/tmp") @()
     if (-not $onWindows) { Assert-Equal @(Get-Content "$temp/rights").Count 2 }
-}
-Test 'without the machine''s data there is an archive all the same' {
-    $lost = Join-Path $temp 'lost'
-    Copy-Item -Recurse $case -Destination $lost
-    Write-Text "$lost/scripts/machine.json" ''
-    New-Item -ItemType Directory -Path "$lost/data", "$temp/without"
-    Write-Text "$lost/scripts/collect-logs.ps1" (Read-Text "$lost/scripts/collect-logs.ps1").Replace('C:\var\log\fenestra', "$lost/data")
-    Write-Text "$lost/data/join.log" 'stage join: start'
-    & "$lost/scripts/collect-logs.ps1" -Destination "$temp/without.tar.gz"
-    & tar -xzf "$temp/without.tar.gz" -C "$temp/without"
-    Assert-Equal @(Get-ChildItem -Recurse -File -Filter join.log "$temp/without").Count 1
-    Assert-Equal (Read-Text "$temp/without/adapters.txt").Trim() 'no adapter'
-    Assert-True (Read-Text "$temp/without/left-out.txt").Contains('machine.json cannot be read')
 }
 Complete-Tests

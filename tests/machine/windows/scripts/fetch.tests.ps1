@@ -40,7 +40,6 @@ foreach ($case in Read-Table @'
 title|tasks[]|does[]|there
 fetches, and runs what it fetched||fetch b k, bootstrap|
 goes on after a restart without another fetch||bootstrap|True
-begins a bootstrap again that was cut off|fenestra-run|fetch b k, bootstrap|
 fetches nothing once the bootstrap has its tasks|fenestra-run, fenestra-notices, fenestra-health||
 '@) {
     Test "the task $($case.title), and goes" {

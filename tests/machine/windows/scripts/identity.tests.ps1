@@ -27,25 +27,11 @@ function Get-AzureAnswer {
     }
     throw 'refusal 404'
 }
-Test 'AWS: a machine is known by instance id, zone and address' {
-    Set-Web
-    $identity = Get-Identity $aws
-    Assert-Equal @($identity.name, $identity.address, $identity.providerId) @('i-0123456789abcdef0', '10.0.0.7', 'aws:///eu-central-1a/i-0123456789abcdef0')
-}
 Test 'AWS: what does not exist is empty at once' {
     Set-Web
     Assert-Equal (Get-AwsMetadata 'spot/instance-action') ''
     Assert-Equal $fakePc.calls @("PUT $imds/api/token", "GET $imds/meta-data/spot/instance-action")
     Assert-Equal $fakePc.slept @()
-}
-Test 'AWS: a role that has no keys yet is said' {
-    Set-Web {
-        if ($args[0] -like '*/security-credentials/role') {
-            return '{"Code":"Failed"}'
-        }
-        Get-AwsAnswer $args[0] $args[1]
-    }
-    Assert-Throws { Get-AwsKey } 'no credentials yet'
 }
 Test 'AWS: an object of S3 is asked for with the hash of the body among what is signed' {
     Set-Web {
@@ -73,10 +59,8 @@ title|asked|call|ways[]|times|slept[]|calls|error
 a token that is refused is replaced by a new one|a value of AWS|GET *|refusal 401|1|2|2|
 a service without tokens is an error, no empty value|a value of AWS|PUT *|refusal 404|99|2, 4, 8, 16, 30|6|answered with 404
 a service not reachable yet is asked again, with growing pauses|a value of AWS|PUT *|Unable to connect|2|2, 4|3|
-and given up after six attempts|a value of AWS|*|Unable to connect|99|2, 4, 8, 16, 30|6|Unable to connect
 keys that ran out are replaced, and the call signed anew|the secret of AWS|POST https://ssm.*|refusal 400 {"__type":"ExpiredTokenException"}|1|2|2|
 what passes by the documentation is asked again|the secret of Azure|*/oauth2/token*|refusal 404, refusal 410, refusal 429, refusal 500, refusal 503|1|2|2|
-an update of up to 70 seconds is waited out|the secret of Azure|*/oauth2/token*|refusal 410|99|2, 4, 8, 16, 30, 30|7|answered with 410
 a role without effect yet is waited for|the secret of Azure|*/secrets/join*|refusal 403|2|2, 4|3|
 a hook that waits no more counts as told|a hook of AWS|POST https://autoscaling.*|refusal 400 <Code>ValidationError</Code><Message>No active Lifecycle Action found|99||1|
 any other refusal is asked again, and said with its code|a hook of AWS|POST https://autoscaling.*|refusal 400 <Code>AccessDenied</Code>|99|2, 4, 8, 16, 30|6|answered with 400 AccessDenied$

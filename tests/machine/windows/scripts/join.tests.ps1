@@ -59,14 +59,6 @@ foreach ($field in 'server', 'token', 'caCertificate', 'expires') {
         }
     }
 }
-Test 'a certificate that cannot be read is replaced' {
-    $machine = New-Case
-    Write-Text $machine.paths.kubeconfig 'old'
-    Write-Text "$($machine.paths.certificates)/kubelet-client-current.pem" 'no certificate'
-    Invoke-Join $machine
-    Assert-Equal $fakePc.asked 1
-    Assert-False (Test-Path $machine.paths.kubeconfig)
-}
 function Set-Certificate {
     param($Machine, $Name = 'i-0123456789abcdef0')
     Write-Text "$($Machine.paths.certificates)/kubelet-client-current.pem" (New-Pem $Name)

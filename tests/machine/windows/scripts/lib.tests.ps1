@@ -1,6 +1,7 @@
 # What every script shares: programs and their two streams, access rights, the lock; and stages as processes.
 . "$PSScriptRoot/harness.ps1"
 . "$scripts/lib.ps1"
+. "$scripts/hns.ps1"
 
 function Write-Log { }
 # The shell that runs this test is a program that every system has.
@@ -9,10 +10,6 @@ function Get-Call {
     , @('-NoProfile', '-NonInteractive', '-Command', $Command)
 }
 
-Test 'a program that is missing is told by its path, in our words' {
-    $path = Join-Path $temp 'missing.exe'
-    Assert-Throws { Invoke-Program $path @('x') } "^program $([Regex]::Escape($path)) is missing$"
-}
 Test 'a program that does not start is told by its path, whatever the last exit code' {
     $path = Join-Path $temp 'broken.exe'
     Write-Text $path 'MZ but no program'
@@ -64,14 +61,6 @@ Test 'a user''s script that leaves a program behind holds nobody up; its output 
     Assert-True (Read-Text "$($machine.paths.logs)/own-after.log").Contains('agent started')
     Write-Text "$temp/after.ps1" 'exit 4'
     Assert-Throws { Invoke-OwnScript $machine "$temp/after.ps1" } 'ended with 4'
-}
-Test 'the lock is free after the block, also after a failed one' {
-    $ran = @{ count = 0 }
-    $lock = "test-$([Guid]::NewGuid())"
-    Assert-True (Invoke-Alone $lock 0 { $ran.count += 1 })
-    Assert-Throws { Invoke-Alone $lock 0 { throw 'in the block' } } '^in the block$'
-    Assert-True (Invoke-Alone $lock 0 { $ran.count += 1 })
-    Assert-Equal $ran.count 2
 }
 Test 'while another process holds the lock nothing is done' {
     $ran = @{ count = 0 }
@@ -126,20 +115,30 @@ exit 3
         Assert-Equal @($LASTEXITCODE, $said[2], ($said[1] -match '^no event: .*(\(full\)|no answer)'), ((Get-Left $clock) -gt 0)) @(3, '30000', $true, $true)
     }
 }
-Test 'a log is written while read, and one that cannot be stops nobody' {
-    . "$scripts/files.ps1"
-    $LogFile = "$temp/read.log"
-    $reader = [IO.File]::Open($LogFile, 'OpenOrCreate', 'Read', 'ReadWrite')
-    try {
-        Write-Log 'first'
-        Write-Log 'second'
+Test 'C# is compiled once, again where torn, and by each process where unwritten' {
+    $source = 'namespace Fenestra { public static class Once { public static int Two() { return 2; } } }'
+    Import-Source 'once' $source
+    Assert-Equal ([Fenestra.Once]::Two()) 2
+    $file = "$scripts/$((Get-ChildItem -Name -Path $scripts -Filter 'once-*.dll'))"
+    $whole = [IO.File]::ReadAllBytes($file)
+    $compiled = @{ for = @(); fails = $false }
+    function Add-Type {
+        param($TypeDefinition, $OutputAssembly, $OutputType)
+        if ($OutputAssembly -and $compiled.fails) { throw 'no room' }
+        $compiled.for += "$OutputType"
+        if ($OutputAssembly) { [IO.File]::WriteAllBytes($OutputAssembly, $whole) }
     }
-    finally {
-        $reader.Close()
+    Import-Source 'once' $source
+    Assert-Equal $compiled.for @()
+    foreach ($torn in (New-Object byte[] 99), [byte[]] (77, 90, 1)) {
+        [IO.File]::WriteAllBytes($file, $torn)
+        Import-Source 'once' $source
+        Assert-Equal ([IO.File]::ReadAllBytes($file).Length) $whole.Length
     }
-    Assert-Equal @(Get-Content $LogFile | ForEach-Object { ($_ -split ' ', 2)[1] }) @('first', 'second')
-    $LogFile = "$temp/no-folder/x.log"
-    Write-Log 'lost'
+    $compiled.fails = $true
+    Import-Source 'once' "$source "
+    Assert-Equal $compiled.for @('Library', 'Library', '')
+    Assert-Equal @(Get-ChildItem -Name -Path $scripts -Filter '*.dll').Count 1
 }
 
 . "$scripts/run.ps1"

@@ -1,4 +1,4 @@
-# The sample's download of LogMonitor: wrong digest, mirror down, no digest recorded.
+# The sample's download of LogMonitor: wrong digest, mirror down.
 . "$PSScriptRoot/harness.ps1"
 . "$PSScriptRoot/../../../../components/kubernetes/samples/logMonitor.ps1"
 
@@ -34,23 +34,6 @@ leaves no file when no source has it|wrong||https://mirror/f https://publisher/f
         Assert-Ends $save $case.error
         Assert-Equal @(Get-ChildItem -File $temp | ForEach-Object { Get-Content -Raw $_.FullName }) @('right' | Where-Object { -not $case.error })
         Assert-Equal ($fakeDone.fetched -join ' ') $case.fetched
-    }
-}
-foreach ($case in Read-Table @'
-title|recorded|answer|error
-the recorded one, and asks nobody|RIGHT||
-what the publisher tells of this file||{"name":"x.exe","digest":"sha256:0"},{"name":"LogMonitor.exe","digest":"sha256:RIGHT"}|
-no file of unknown digest||{"name":"LogMonitor.exe","digest":null}|nobody tells the SHA-256
-'@.Replace('RIGHT', $right)) {
-    Test "expects $($case.title)" {
-        Remove-Item -Force $fakePath -ErrorAction SilentlyContinue
-        $fakeDone.fetched = @()
-        $fakeWeb.Clear()
-        $fakeWeb['https://api/r'] = "{`"assets`":[$($case.answer)]}"
-        $ask = { Get-Expected @() "$($case.recorded)" @('https://down/r', 'https://api/r') 'LogMonitor.exe' $temp }
-        if ($case.error) { Assert-Throws $ask $case.error } else { Assert-Equal (& $ask) $right }
-        Assert-Equal ([bool] $fakeDone.fetched) (-not $case.recorded)
-        Assert-Equal @(Get-ChildItem -File $temp).Count 0
     }
 }
 Complete-Tests

@@ -23,11 +23,8 @@ Write-Text "$temp/token" 'token'
 Write-Text "$temp/sandbox/config.yaml" 'a: b'
 Write-Text "$scripts/machine.json" (New-Data @"
 watch {"healthSeconds":30,"noticeSeconds":5,"roundSeconds":600}
-kubeletEndpoint pipe
-programs.crictl crictl
 paths.node $temp/node.json
 paths.certificates $temp
-prePull {"afterSeconds":300,"images":["a","b"]}
 logs {"program":"otelcol.exe","seconds":9,"files":["COLLECTOR_CONFIG","FAKE_NONE"],"kubeconfig":"c.conf"}
 kubeProxy {"program":"kube-proxy.exe","seconds":9,"kubeconfig":"p.conf","arguments":["--hostname-override=@NODE_NAME@"]}
 "@ | ConvertTo-Json -Depth 5)
@@ -83,10 +80,6 @@ foreach ($breaks in $false, $true) {
         Assert-Equal $fakePc.deeds @(@('network', 'waits kube-proxy.exe 9', 'p.conf', 'kube-proxy.exe --hostname-override=n1') + $end)
         if (-not $breaks) { Assert-Equal $fakePc.code 7 }
     }
-}
-Test 'an image has half an hour; one that fails keeps no other from it' {
-    Invoke-Main 'prepull' 'function Start-Sleep { Add-Did $args }; function Invoke-Program { if ($args[1][-1] -eq "a") { throw "no" }; Add-Did $args[1] $args[2] $args[3] }'
-    Assert-Equal $fakePc.deeds @('-Seconds 300', 'log not pulled: no', '--runtime-endpoint pipe --timeout 1800s pull b -Seconds 1810', 'log pulled b')
 }
 Test 'the cloud is told what it waits for, and nothing else' {
     . "$scripts/notice.ps1"

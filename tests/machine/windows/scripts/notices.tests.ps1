@@ -20,10 +20,6 @@ function Complete-Termination {
 }
 $machine = New-Data 'watch.noticeSeconds 100'
 
-Test 'nothing is done while the machine may stay' {
-    Assert-False (Invoke-Round $machine @{ settled = $true })
-    Assert-Equal $fakePc.deeds @()
-}
 Test 'only a machine that joined and has kubectl is drained before the cloud is told' {
     $fakePc.termination = @{ seconds = 600; finish = 'lifecycle'; hook = 'drain' }
     foreach ($case in @{ file = ''; calls = @() }, @{ file = $machine.paths.kubeconfig; calls = @() }, @{ file = $machine.programs.kubectl; calls = @('drain 600 drain') }) {

@@ -17,7 +17,6 @@ exitCodes {"reboot":3010,"accessRights":19,"rebootLoop":20}
 '@
     New-Folder (Split-Path -Parent $machine.file)
     Write-Text $machine.file $Text
-    $told.lines = @()
     $machine
 }
 # The file as the cloud's agent reads it: a list with one status.
@@ -33,7 +32,6 @@ Test 'an outcome replaces the one before, in words, and the status itself stays'
     foreach ($case in Read-Table @'
 code|status|words
 24|error|stage network failed with exit code 24; it is tried again
-25|error|stage join failed with exit code 25; it is tried again
 19|error|the bootstrap failed with exit code 19; it is tried again
 3010|success|the machine restarts to finish the installation of features
 0|success|the node has joined
@@ -48,11 +46,6 @@ code|status|words
         Assert-Equal ($own.formattedMessage.message -replace '^\d{4}-\d\d-\d\dT\S+Z ') $case.words
     }
 }
-Test 'a status without parts gets one' {
-    $machine = New-Case '[{"version":1,"status":{"name":"Custom Script Handler","status":"success","code":0}}]'
-    Set-Report $machine 25
-    Assert-Equal @((Get-Status $machine).substatus.code) @(25)
-}
 Test 'a missing or unreadable file ends no run' {
     $machine = New-Case 'not JSON'
     Set-Report $machine 25
@@ -60,12 +53,5 @@ Test 'a missing or unreadable file ends no run' {
     Remove-Item $machine.file
     Set-Report $machine 25
     Assert-Equal $told.lines.Count 2
-}
-Test 'on AWS there is no such file and nothing is written' {
-    $machine = New-Case
-    $machine.statusFiles = ''
-    Set-Report $machine 25
-    Assert-Equal (Read-Text $machine.file) $fakeBefore
-    Assert-Equal $told.lines @()
 }
 Complete-Tests

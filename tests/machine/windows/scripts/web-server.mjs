@@ -10,10 +10,6 @@ const answers = {
     response.end("No active Lifecycle Action");
   },
   "/silent": () => {},
-  "/headers-then-silent": (_request, response) => {
-    response.writeHead(200, { "content-length": "100" });
-    response.write("half");
-  },
   "/trickle": (_request, response) => {
     response.writeHead(200, { "content-length": "100" });
     const timer = setInterval(() => response.write("."), 500);
