@@ -143,11 +143,6 @@ export function wantedOn(text: string, group: string, now: number): number {
 }
 
 /** What a node controller owes and does not do; empty while one is at work and does all. Pure. */
-export function shortfalls(text: string, now: number): readonly string[] {
-  const read = parsed(text);
-  return read.page === undefined ? [read.problem] : undone(read.page, now);
-}
-
 function undone(page: Page, now: number): readonly string[] {
   const { duties, requests } = page;
   return [

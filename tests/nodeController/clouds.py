@@ -21,9 +21,8 @@ SETTINGS = {
     "SUBSCRIPTION": "s",
     "RESOURCE_GROUP": "g",
 }
-# Seconds until an ending machine is gone, lists forget it, an instance refresh without progress fails, a launch hook
-# without heartbeat abandons.
-ENDING, FORGOTTEN, FAILED, HOOK = 60, 3600, 3600, 900
+# Seconds until an ending machine is gone, lists forget it, a launch hook without heartbeat abandons.
+ENDING, FORGOTTEN, HOOK = 60, 3600, 900
 PAGE = 5
 BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
 
@@ -75,33 +74,12 @@ class Fleet:
         for one in self.present():
             if one.waits and now >= self.beats[one.id]:
                 self.end(one.id)
-        if self.refresh is not None and self.refresh["status"] == "InProgress":
-            self.replace_old(now)
         while len(self.present()) < self.capacity:
-            self.launch()
-
-    def replace_old(self, now):
-        # An instance refresh of 100 to 110 percent: the new ones first.
-        wanted = f"lt-1:{self.template}"
-        serving = [one for one in self.present() if not one.waits]
-        old = [one for one in serving if one.version != wanted]
-        if not old and all(one.version == wanted for one in self.present()):
-            self.refresh["status"] = "Successful"
-        elif len(serving) > self.capacity and old:
-            self.end(old[0].id)
-            self.refresh["since"] = now
-        elif now - self.refresh["since"] > FAILED:
-            self.refresh.update(status="Failed", reason="machines do not get in service")
-            for one in [each for each in self.present() if each.waits][: len(self.present()) - self.capacity]:
-                self.end(one.id)
-        elif len(self.present()) < self.capacity + max(1, self.capacity // 10):
             self.launch()
 
     def update(self):
         # The roll that the update itself would start is lost.
         self.template += 1
-        if self.refresh is not None and self.refresh["status"] == "InProgress":
-            self.refresh["status"] = "Cancelled"
 
     def shown(self):
         luck, now = random.Random(f"{self.seed} {self.clock.at}"), self.clock.wall()
@@ -191,15 +169,12 @@ class Amazon:
         if roll is None:
             return 200, "<DescribeInstanceRefreshesResponse/>"
         return 200, f"""<DescribeInstanceRefreshesResponse><DescribeInstanceRefreshesResult><InstanceRefreshes><member><InstanceRefreshId>r</InstanceRefreshId>
-          <Status>{roll["status"]}</Status><StartTime>{stamp(roll["since"])}</StartTime><StatusReason>{roll.get("reason", "")}</StatusReason>
-          </member></InstanceRefreshes></DescribeInstanceRefreshesResult></DescribeInstanceRefreshesResponse>"""
+          <Status>{roll["status"]}</Status><StartTime>{stamp(roll["since"])}</StartTime></member></InstanceRefreshes></DescribeInstanceRefreshesResult></DescribeInstanceRefreshesResponse>"""
 
     def StartInstanceRefresh(self, form):
         if self.fleet.refresh is not None and self.fleet.refresh["status"] == "InProgress":
             return refused(400, "InstanceRefreshInProgress", "An Instance Refresh is already in progress")
-        # The autoscaler's groups protect their machines: by default a refresh waits for those, and fails.
-        begun = form.get("Preferences.ScaleInProtectedInstances") == "Refresh"
-        self.fleet.refresh = {"status": "InProgress" if begun else "Failed", "since": self.fleet.clock.wall()}
+        self.fleet.refresh = {"status": "InProgress", "since": self.fleet.clock.wall()}
         return 200, f"<{form['Action']}Response/>"
 
     def TerminateInstanceInAutoScalingGroup(self, form):
@@ -217,8 +192,6 @@ class Amazon:
         return 200, f"<{form['Action']}Response/>"
 
 
-# Lists that Azure's fake has, and those that were asked for: table.py tells one that nobody wants.
-HAS, ASKED = set(), set()
 ROOT = "/subscriptions/s/resourceGroups/g/providers"
 SET = f"{ROOT}/Microsoft.Compute/virtualMachineScaleSets/c-linux"
 
@@ -272,8 +245,6 @@ class Microsoft:
             f"{ROOT}/Microsoft.Compute/virtualMachines": [vm(control, "c-cp-0", number="cp")],
             f"{ROOT}/Microsoft.Network/networkInterfaces": [card(control, "10.0.9.1")],
         }
-        HAS.update(lists)
-        ASKED.add(path)
         begin, more = int(query.get("$skiptoken", 0)), {}
         if begin + PAGE < len(lists[path]):
             more = {"nextLink": f"{azure.MANAGEMENT}{path}?api-version={query['api-version']}&$skiptoken={begin + PAGE}"}

@@ -1,8 +1,5 @@
 # What is read of a request, and what is decided about it.
-import base64
 import os
-import re
-import subprocess
 import time
 import unittest
 
@@ -24,53 +21,33 @@ def asking(kind, number=1, **spec):
 
 class Reading(unittest.TestCase):
     def test_reasons_are_one_of_each_kind_however_many_somebody_makes(self):
-        texts = [f"there is a node of that name: n{number}" for number in range(900)] + ["no machine of that name runs"] * 900
         own = "its machine was started too long ago: z"
-        found = requests.reasons([*texts, own])
-        self.assertEqual((len(found), found[0]), (3, own))
-        self.assertIn("there is a node of that name: n0 and 899 more", found)
-
-    def test_a_request_of_openssl(self):
-        extension = f"subjectAltName=DNS:{OWN.name},DNS:{OWN.name}.eu.compute.internal,IP:10.0.0.1,IP:fd00::1"
-        for curve in ("prime256v1", "secp384r1"):
-            options = f"req -new -newkey ec -pkeyopt ec_paramgen_curve:{curve} -nodes -keyout /dev/null -addext {extension}".split()
-            made = subprocess.run(["openssl", *options, "-subj", f"/O=system:nodes/CN={NODE}"], capture_output=True, check=True).stdout
-            got = pkcs10.read(made)
-            self.assertEqual(got[:2], (NODE, ("system:nodes",)))
-            self.assertEqual(got.dns, (OWN.name, f"{OWN.name}.eu.compute.internal"))
-            self.assertEqual(got.addresses, ("10.0.0.1", "fd00:0:0:0:0:0:0:1"))
+        found = requests.reasons([*(f"there is a node of that name: n{number}" for number in range(900)), own])
+        self.assertEqual(found, [own, "there is a node of that name: n0 and 899 more"])
 
     def test_what_is_refused(self):
         good = csr(name(NODE), alternatives(**MINE))
         self.assertEqual(pkcs10.read(pem(good)).dns, (OWN.name,))
         san = alternatives(**MINE)
-        parts = (der(0x30, name(NODE)), der(0x30, b"\5\0"), der(0xA0))
         bad = {
             "text before the block": b"x\n" + pem(good),
-            "text behind it": pem(good) + b"x",
-            "two blocks": pem(good) * 2,
-            "another label": pem(good).replace(b"CERTIFICATE REQUEST", b"NEW CERTIFICATE REQUEST"),
             "too long": pem(csr(name(NODE), alternatives(("a" * 7000,)))),
             "bytes behind it": pem(good + b"\0"),
             "bytes behind the signature": pem(der(0x30, Reader(good).one(0x30), der(5))),
-            "a number with a long length": pem(der(0x30, der(0x30, b"\2\x81\1\0", *parts), der(0x30, b"\5\0"), der(3, b"\0\1"))),
             "bytes inside": pem(csr(name(NODE), inside=der(5))),
             "another version": pem(csr(name(NODE), version=b"\1")),
             "two common names": pem(csr(name(NODE) + named("550403", "system:node:x"))),
-            "no common name": pem(csr(named("55040a", "system:nodes"))),
             "another attribute of the subject": pem(csr(name(NODE) + named("550406", "DE"))),
             "two names in one set": pem(csr(der(0x31, der(0x30, oid("550403"), der(12, b"a")), der(0x30, oid("55040a"), der(12, b"b"))))),
             "a name of another type": pem(csr(named("550403", NODE, 0x1E))),
             "bytes that are no text": pem(csr(der(0x31, der(0x30, oid("550403"), der(12, b"\xc3\xa4"))))),
             "two attributes": pem(csr(name(NODE), san + san)),
             "a mail address": pem(csr(name(NODE), alternatives(**MINE, more=der(0x81, b"a@b")))),
-            "a URI": pem(csr(name(NODE), alternatives(**MINE, more=der(0x86, b"x:y")))),
             "an address of five bytes": pem(csr(name(NODE), alternatives(more=der(0x87, b"12345")))),
             "another extension": pem(csr(name(NODE), san.replace(bytes.fromhex("551d11"), bytes.fromhex("551d13")))),
             "a length that is not minimal": pem(b"\x30\x81\x03" + der(2, b"\0")),
             "an indefinite length": pem(b"\x30\x80" + good[4:] + b"\0\0"),
             "cut off": pem(good[:-1]),
-            "nothing": b"",
         }
         for what, text in bad.items():
             with self.subTest(what), self.assertRaises(pkcs10.Malformed):
@@ -96,9 +73,7 @@ class Reading(unittest.TestCase):
         for problem, request in {
             "usages": asking("first", usages=["client auth", "digital signature", "server auth"]),
             "another node": asking("renewal", request=pem(csr(name("system:node:other")))),
-            "serving for another node": asking("serving", request=pem(csr(name("system:node:other"), alternatives(**MINE)))),
             "group": asking("first", request=pem(csr(name(NODE, "system:masters")))),
-            "name": asking("first", request=pem(csr(name("kubernetes-admin")))),
             "command": asking("first", request=pem(csr(name("system:node:$(touch x)")))),
             "no address": asking("serving", dns=(OWN.name,)),
             "client with names": asking("first", **MINE),
@@ -136,7 +111,6 @@ class Deciding(unittest.TestCase):
             ("approve", {"of": OWN._replace(state="starting")}),
             ("wait", {"of": None}),
             ("wait", {"of": gone}),
-            ("wait", {"of": OWN._replace(state="leaving")}),
             ("wait", {"of": stopped}),
             ("wait", {"node": True}),
             *[("deny", {"kind": kind, "at": NOW - 61}) for kind in ("first", "renewal", "serving")],
@@ -156,8 +130,6 @@ class Deciding(unittest.TestCase):
             # Its node and first certificate do not hinder what it asks for in its own name.
             ("approve", {"kind": "renewal", "node": True, "of": OWN._replace(made=0.0)}),
             ("approve", {"kind": "renewal", "of": control}),
-            ("wait", {"kind": "renewal", "of": gone}),
-            ("wait", {"kind": "renewal", "of": None}),
             ("approve", {"kind": "serving", "node": True, "of": OWN._replace(made=0.0)}),
             ("approve", {"kind": "serving", "of": control}),
             ("approve", {"kind": "serving", "dns": (OWN.name.upper() + ".", f"{OWN.name}.eu.compute.internal")}),
@@ -165,7 +137,6 @@ class Deciding(unittest.TestCase):
             ("wait", {"kind": "serving", "dns": (OWN.name, "kubernetes")}),
             ("wait", {"kind": "serving", "addresses": ("10.0.0.1", "10.0.0.2")}),
             ("wait", {"kind": "serving", "of": OWN._replace(addresses=frozenset())}),
-            ("wait", {"kind": "serving", "of": gone}),
             # Somebody has kept the certificate of a former machine of its name.
             ("deny", {"kind": "renewal", "known": False}),
             ("deny", {"kind": "serving", "known": False}),
@@ -209,8 +180,6 @@ class Deciding(unittest.TestCase):
             (50, ("first", (12, 50), (1, 31), 91)),
             (None, ("first", (12,), (31,), 900)),
             (None, ("first", (3000,), (1, 2, 3, 4, 5), 3000)),
-            (2, ("renewal", (2, 3), (), 3)),
-            (None, ("renewal", (3, 4), (2,), 31)),
             (4, ("renewal", (3, 4), (2,), 32, True)),
             (3000, ("renewal", (3000,), (1, 2, 3, 4, 5, 6), 3000)),
             (4, ("serving", (3, 4), (1, 2), 4)),

@@ -11,7 +11,7 @@ import urllib.parse
 from email.utils import formatdate
 from functools import partial
 
-from support import PAGE, Answer, item, machine, misfits, node_item, refusal, stamp
+from support import PAGE, Answer, item, misfits, node_item, refusal, stamp
 
 import api
 import aws
@@ -52,7 +52,7 @@ class World(clouds.Fleet):
         # Calls by name; which call is answered how; how far the API server's clock is ahead.
         self.calls, self.fault, self.hits, self.skew = {}, ("", None), [], 0.0
         self.lists, self.old, self.faulty = {}, {}, None
-        self.controllers, self.role, self.busy, self.metrics = [], "main", {}, {}
+        self.controllers, self.role, self.busy = [], "main", {}
         for module in (web, api, aws, azure):
             module.time = types.SimpleNamespace(
                 monotonic=self.clock.own, time=self.clock.wall, gmtime=time.gmtime, strftime=time.strftime
@@ -345,9 +345,8 @@ def controller(world, identity, ahead=0.0):
     clock = types.SimpleNamespace(own=world.clock.own, wall=lambda: world.clock.wall() + ahead)
     log = lambda text: None  # noqa: E731
     one.identity, one.feeding = identity, ""
-    measure = lambda text: world.metrics.update({identity: text})  # noqa: E731
     never = frozenset({world.member.name})
-    one.__init__(ours, cloud, api.Feed(ours, log), Lease(ours, identity, clock), Board(ours, clock, identity), clock, log, never, measure)
+    one.__init__(ours, cloud, api.Feed(ours, log), Lease(ours, identity, clock), Board(ours, clock, identity), clock, log, never)
     world.controllers.append(one)
     return one
 

@@ -1,20 +1,14 @@
 # Every call that the controller makes, answered wrongly in every way, from the starts in turn: what was done wrong, what
-# was told, and whether all was as before 25 minutes later. Arguments: cloud, and which share of the cells. A line of
-# JSON for each; table.ts judges them.
+# was not told, and what was not as before 25 minutes later. A share of the cells; the night has all, by SHARE.
 import json
+import os
 import re
-import sys
+import unittest
 import xml.etree.ElementTree as xml
 from functools import partial
 
-import support  # noqa: F401
-import api
-import aws
-import azure
-import clouds
-import web
-from status import MARKS, STATUS
 from support import stamp
+from status import MARKS
 from volumes import FINALIZER, HOLD
 from world import World, controller, settle
 
@@ -74,77 +68,6 @@ def shifted(seconds):
     return change
 
 
-def without(name, null, world, call, data):
-    # Every field of that name in an answer, away or null.
-    def change(value):
-        if isinstance(value, list):
-            return [change(each) for each in value]
-        if not isinstance(value, dict):
-            return value
-        return {key: None if key == name else change(each) for key, each in value.items() if null or key != name}
-
-    text = data.decode()
-    if text.startswith("<"):
-        tree = xml.fromstring(text)
-        for parent in list(tree.iter()):
-            for each in [each for each in parent if each.tag.rsplit("}", 1)[-1] == name]:
-                each.clear() if null else parent.remove(each)
-        return xml.tostring(tree)
-    try:
-        return "\n".join(json.dumps(change(json.loads(line))) for line in text.splitlines()).encode()
-    except ValueError:
-        return data
-
-
-def fault_of(name):
-    # One of the above, or `drop:FIELD` and `null:FIELD`.
-    way, _, field = name.partition(":")
-    return partial(without, field, way == "null") if field else {**LOUD, **QUIET}.get(name)
-
-
-class Read(dict):
-    # What was parsed of the answer to a call: notes the fields that are asked for.
-    call, fields = "", {}
-
-    def __init__(self, *pairs):
-        super().__init__(*pairs)
-        self.asked = Read.fields.setdefault(Read.call, set())
-
-    def get(self, key, default=None):
-        self.asked.add(key)
-        return super().get(key, default)
-
-    def __getitem__(self, key):
-        self.asked.add(key)
-        return super().__getitem__(key)
-
-    def __contains__(self, key):
-        self.asked.add(key)
-        return super().__contains__(key)
-
-
-def record(world):
-    # From now on fields are noted, by the one place of each program that reads an answer.
-    exchange, flat, parse = world.exchange, aws.flat, web.parse
-
-    def exchanged(one, host, timeout, method, path, body):
-        Read.call = clouds.call_of(host, method, path, body)
-        return exchange(one, host, timeout, method, path, body)
-
-    def flattened(element):
-        name, value = flat(element)
-        return name, Read(value) if isinstance(value, dict) else value
-
-    world.exchange, aws.flat = exchanged, flattened
-    for module in (api, azure):
-        module.parse = lambda data, what: json.loads(data, object_hook=Read) if parse(data, what) is not None else {}
-
-    def stop():
-        aws.flat, api.parse, azure.parse = flat, parse, parse
-
-    return stop
-
-
 def fixed(data):
     return lambda *_: data
 
@@ -194,14 +117,6 @@ def begin(start, reuse):
     return world, ones
 
 
-def look(world, due, events):
-    page = (world.objects.get(f"configmaps/{STATUS}", {}).get("data") or {}).get("status", "")
-    leads = sum(one.lease.fresh() for one in world.controllers)
-    told = any(reason == "DutyFails" for _, _, reason in world.events[events:])
-    told = {"event": told, "page": page, "metrics": [world.metrics.get(one.identity, "") for one in world.controllers]}
-    return {"due": due, "now": world.clock.wall(), "waiting": len(world.undecided()), "leads": leads, **told}
-
-
 def left(world):
     there, nodes = {one.name for one in [*world.present(), world.member]}, world.nodes
     yield from (f"{name} has no Node" for name in there - set(nodes))
@@ -211,29 +126,46 @@ def left(world):
     yield from (f"{one['metadata']['name']} waits" for one in world.undecided())
     if (len(world.present()), world.capacity) != (12, 12):
         yield f"{len(world.present())} of {world.capacity} machines"
-    if world.volumes == [] and "finalizers" in world.objects.get(f"configmaps/{HOLD}", {}).get("metadata", {}) and world.objects[f"configmaps/{HOLD}"]["metadata"]["finalizers"]:
+    if world.objects.get(f"configmaps/{HOLD}", {"metadata": {}})["metadata"].get("finalizers"):
         yield "the hold of the drivers is there"
+
+
+def excused(call, fault):
+    # Lists without a version are quorum reads (Kubernetes, "API Concepts", resource versions): one that lacks requests
+    # cannot be told from a machine that never asked, and a machine an hour goes then; nor one without volumes from none.
+    if re.search("(certificatesigningrequests|persistentvolumes)$", call) and fault in ("half", "none", "old"):
+        return "has no answer, and is ended$|go before the volumes$"
+    # In no cloud does a start move with each list.
+    return "is denied$" if re.search("Instances$|virtualMachines$", call) and fault == "recent" else "^$"
+
+
+def is_told(call, fault):
+    # An approval whose answer alone is odd is done, which the watch shows; while a watch fails, lists go on; there is no
+    # Event of whoever does not lead, or where Events fail.
+    done = call.endswith("/approval") and not re.match(r"\d|hang|refused", fault)
+    return not done and not re.search(r"^WATCH|leases(/|$)|events$|^PUT .*fenestra-machines$", call)
 
 
 def cell(start, reuse, call="", fault=""):
     world, ones = begin(start, reuse)
-    world.fault, since, events, looks = (call, fault_of(fault)), world.clock.at, len(world.events), []
+    world.fault, since, events, due = (call, {**LOUD, **QUIET}.get(fault)), world.clock.at, len(world.events), False
     while (now := world.clock.at) - since < 2 * LONG:
         if now - since > 90:
             world.volumes = []
         if now - since > LONG:
             world.fault = ("", None)
         elif call and now - since > SOON and not world.hits:
-            world.harm.append("was not asked")
-            break
+            yield "was not asked"
+            return
         # Answered so for three minutes and the ten seconds that a lease lasts.
         recent = [at for at in world.hits if now - at <= 200]
-        again = fault in LOUD and now - since <= LONG and len(recent) > 4 and recent[0] <= now - 190 and recent[-1] > now - 40
-        if again and (not looks or now - since > LONG - 60) and len(looks) < 2:
-            looks.append(look(world, True, events))
+        due = due or len(recent) > 4 and recent[0] <= now - 190 and recent[-1] > now - 40
         settle(world, ones, TURN)
-    looks.append(look(world, False, len(world.events)))
-    return {"cell": [start, call, fault], "harm": world.harm, "left": list(left(world)), "looks": looks}
+    yield from (each for each in world.harm if not re.search(excused(call, fault), each))
+    yield from left(world)
+    if due and fault in LOUD and is_told(call, fault) and "DutyFails" not in {reason for _, _, reason in world.events[events:]}:
+        yield "nobody was told"
+    yield from world.page().get("duties", {}).values()
 
 
 def calls(reuse):
@@ -242,27 +174,25 @@ def calls(reuse):
     for start in [*STARTS[reuse], "first"]:
         world, ones = begin(start, reuse)
         world.calls.clear()
-        stop = record(world)
         for turn in range(SOON // TURN):
             world.volumes = [] if turn > 15 else world.volumes
             settle(world, ones, TURN)
-        stop()
         for call in sorted(world.calls):
             if start != "first" or call not in found:
                 found.setdefault(call, []).append(start)
     return found
 
 
-if __name__ == "__main__":
-    reuse, share = sys.argv[1] == "azure", int(sys.argv[2])
-    found = sorted(calls(reuse).items())
-    faults = {call: [*LOUD, *QUIET, *(f"{way}:{field}" for field in sorted(Read.fields.get(call, ())) for way in ("drop", "null"))] for call, _ in found}
-    # No API server leaves out the name of what it has made.
-    faults = {call: [fault for fault in all if not (call.startswith("POST") and fault.endswith(":name"))] for call, all in faults.items()}
-    rows = [(call, fault, starts[(at + number) % len(starts)]) for at, (call, starts) in enumerate(found) for number, fault in enumerate(faults[call])]
-    rows = [("", "", start) for start in STARTS[reuse]] + rows[::share]
-    amazons = [name for name in vars(clouds.Amazon) if name[0].isupper() and not any(name in call for call, _ in found)]
-    unasked = sorted(clouds.HAS - clouds.ASKED) if reuse else amazons
-    print(json.dumps({"calls": sorted({call for call, _, _ in rows if call}), "cells": len(rows), "unasked": unasked}), flush=True)
-    for call, fault, start in rows:
-        print(json.dumps(cell(start, reuse, call, fault)), flush=True)
+class Table(unittest.TestCase):
+    def judge(self, reuse):
+        found = enumerate(sorted(calls(reuse).items()))
+        rows = [(call, fault, starts[(at + number) % len(starts)]) for at, (call, starts) in found for number, fault in enumerate([*LOUD, *QUIET])]
+        for call, fault, start in [("", "", start) for start in STARTS[reuse]] + rows[:: int(os.environ.get("SHARE", "37"))]:
+            with self.subTest(call, fault=fault, start=start):
+                self.assertEqual(list(cell(start, reuse, call, fault)), [])
+
+    def test_aws(self):
+        self.judge(False)
+
+    def test_azure(self):
+        self.judge(True)
