@@ -44,6 +44,11 @@ interface Draft {
   readonly carried: Set<string>;
 }
 
+const touching =
+  (inputs: readonly LeafChange[]) =>
+  (key: string): boolean =>
+    inputs.some(({ path }) => concerns(path, key));
+
 const order = (change: Change | undefined): number => (change === undefined ? changes.length : changes.indexOf(change));
 
 /** Operations by URN, for every custom resource that does not stay as it is. */
@@ -104,7 +109,7 @@ function takenOff({ type, inputs, options }: Compared, changed: readonly LeafCha
     (path) =>
       at(inputs, path) !== undefined &&
       !ignored.includes(path) &&
-      (type.startsWith("azure-native:") || changed.some((leaf) => concerns(leaf.path, path))),
+      (type.startsWith("azure-native:") || touching(changed)(path)),
   );
 }
 
@@ -127,7 +132,7 @@ function own(old: BaseResource | undefined, resource: Compared): Draft {
   if (old === undefined) return draft("added", [], []);
   const row = replacementRow(resource.type);
   const { inputs, forced, refused } = ownChanges(old.inputs, resource);
-  const touches = (key: string): boolean => inputs.some(({ path }) => concerns(path, key));
+  const touches = touching(inputs);
   const declared = textsOf(resource.options.replaceOnChanges).filter(touches);
   const triggered =
     JSON.stringify(old.options.replacementTrigger) !== JSON.stringify(resource.options.replacementTrigger);
@@ -152,8 +157,9 @@ export function ownChanges(
 ) {
   const ignored = textsOf(options.ignoreChanges);
   const inputs = changedLeaves(old, now, "", exact).filter(({ path }) => !ignored.some((each) => ignores(each, path)));
-  const { replaces = [], when = {}, refuses = {} } = replacementRow(type) ?? {};
-  const touched = (key: string): boolean => inputs.some(({ path }) => concerns(path, key));
+  const { replaces = [], kept = [], when = {}, refuses = {} } = replacementRow(type) ?? {};
+  // Its parent may change without it.
+  const touched = (key: string): boolean => (at(old, key) ?? at(now, key)) !== undefined && touching(inputs)(key);
   const judged = (key: string, judge: (old: unknown, now: unknown) => boolean): boolean => {
     // Where values are not known yet, Pulumi shows an update.
     const value = at(now, key);
@@ -162,7 +168,12 @@ export function ownChanges(
   };
   return {
     inputs,
-    forced: replaces.filter((key) => touched(key) && (when[key] === undefined || judged(key, when[key]))),
+    forced: replaces.filter(
+      (key) =>
+        touched(key) &&
+        !(kept.includes(`${key}?`) && at(now, key) === undefined) &&
+        (when[key] === undefined || judged(key, when[key])),
+    ),
     refused: Object.entries(refuses).flatMap(([key, judge]) => (touched(key) && judged(key, judge) ? [key] : [])),
   };
 }
@@ -238,7 +249,7 @@ function* effectsOfOptions(draft: Draft, drafts: Drafts): Generator<Effect> {
 function* effectsOfProvider({ resource: { type, inputs, provider } }: Draft, drafts: Drafts): Generator<Effect> {
   const cause = drafts.get(provider ?? "");
   if (cause?.resource.type !== "pulumi:providers:aws") return;
-  const touches = (key: string): boolean => cause.inputs.some(({ path }) => concerns(path, key));
+  const touches = touching(cause.inputs);
   // Every resource has its provider's region, but for those of IAM, which are in none.
   if (touches("region") && !type.startsWith("aws:iam/")) yield ["replaced", "region"];
   // Default tags are no tags of a group (Terraform's provider for AWS, `default_tags`).
@@ -279,13 +290,11 @@ function markRolled(draft: Draft, drafts: Drafts): void {
   if (change !== undefined && change !== "changed") return;
   if (resource.type === "aws:autoscaling/group:Group") {
     const template = dependenciesOf(draft, drafts).find(({ resource: { type } }) => /:LaunchTemplate$/.test(type));
-    const content = template?.inputs.filter(({ path }) => !besideVersion.some((name) => concerns(path, name))) ?? [];
+    const content = template?.inputs.filter((leaf) => !besideVersion.some(touching([leaf]))) ?? [];
     const other = content.length > 0 || (template?.carried.size ?? 0) > 0 || template?.change === "replaced";
     // A group's own template and sizes start a refresh like a new version of its number (hashicorp/
     // terraform-provider-aws, autoscaling/group.go).
-    const own = ["mixedInstancesPolicy", "launchTemplate"].find((key) =>
-      inputs.some(({ path }) => concerns(path, key)),
-    );
+    const own = ["mixedInstancesPolicy", "launchTemplate"].find(touching(inputs));
     if (!other && own === undefined) return;
     if (own === undefined && versions.some((path) => /^\$/.test(String(at(resource.inputs, path))))) {
       draft.change = "changed";
@@ -297,7 +306,7 @@ function markRolled(draft: Draft, drafts: Drafts): void {
   }
   if (resource.type === "azure-native:compute:VirtualMachineScaleSet") {
     const model = ["virtualMachineProfile", "sku.name", "identity"];
-    if (!inputs.some(({ path }) => model.some((key) => concerns(path, key)))) return;
+    if (!model.some(touching(inputs))) return;
     if (at(resource.inputs, "upgradePolicy.mode") === "Rolling") draft.change = "rolled";
     else because.add(later);
   }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { awsOwners } from "../../components/aws/owners.ts";
 import { azureOwners } from "../../components/azure/owners.ts";
 import { tagRefusal } from "../../components/model/cloudFacts/aws.ts";
@@ -10,6 +11,8 @@ import { azurePaths } from "../fakes/azure.ts";
 interface ReplacementRow {
   /** Inputs, or parents of inputs, whose change replaces the resource. */
   readonly replaces: readonly string[];
+  /** Optional and Computed ones, with `?` behind: to remove them changes nothing. */
+  readonly kept?: readonly string[];
   /** Of `replaces`, those of which only some changes do. */
   readonly when?: Readonly<Record<string, (old: unknown, now: unknown) => boolean>>;
   /** Inputs that a preview shows as updated, with the changes that the cloud refuses. */
@@ -75,7 +78,9 @@ function older(key: string, what: string): NonNullable<ReplacementRow["forgets"]
 const any = (): boolean => true;
 
 function loses(old: unknown, now: unknown): boolean {
-  return Array.isArray(old) && Array.isArray(now) && old.some((item) => !now.includes(item));
+  return (
+    Array.isArray(old) && Array.isArray(now) && old.some((item) => !now.some((each) => isDeepStrictEqual(each, item)))
+  );
 }
 
 /**
@@ -84,7 +89,10 @@ function loses(old: unknown, now: unknown): boolean {
  * with `DeleteBeforeReplace`.
  */
 const awsRow: typeof row = (replaces, more) =>
-  row(replaces, { deletesFirst: (inputs) => at(inputs, "name") !== undefined, ...more });
+  row(
+    replaces.map((path) => path.replace("?", "")),
+    { deletesFirst: (inputs) => at(inputs, "name") !== undefined, kept: replaces, ...more },
+  );
 
 /** An interface is replaced when the new list lacks its first address. */
 const loses0 = (old: unknown, now: unknown): boolean =>
@@ -108,30 +116,47 @@ const awsRule = awsRow(["securityGroupId", "cidrIpv4", "referencedSecurityGroupI
 const awsRows: Readonly<Record<string, ReplacementRow>> = {
   "aws:autoscaling/group:Group": awsRow(["name", "initialLifecycleHooks"], { mayRefuse: { tags: tagRefusal } }),
   "aws:autoscaling/lifecycleHook:LifecycleHook": awsRow(["name"]),
-  "aws:cloudwatch/logGroup:LogGroup": awsRow(["name"], {
+  "aws:cloudwatch/logGroup:LogGroup": awsRow(["name", "logGroupClass?"], {
     data: "the logs in it",
     forgets: older("retentionInDays", "logs"),
   }),
   "aws:cloudwatch/logStream:LogStream": awsRow(["name", "logGroupName"], { data: "the logs in it" }),
-  "aws:ebs/volume:Volume": awsRow(["availabilityZone", "encrypted", "kmsKeyId", "snapshotId"], {
-    data: "what lies on the volume",
-  }),
+  "aws:ebs/volume:Volume": awsRow(
+    ["availabilityZone", "encrypted?", "kmsKeyId?", "multiAttachEnabled", "snapshotId?"],
+    { data: "what lies on the volume" },
+  ),
   "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup": awsRow(["vpcId"]),
-  "aws:ec2/eip:Eip": awsRow(["domain"], { data: "its public address" }),
-  "aws:ec2/instance:Instance": awsRow(["launchTemplate.id", "primaryNetworkInterface.networkInterfaceId"]),
+  "aws:ec2/eip:Eip": awsRow(["domain?", "ipamPoolId?", "publicIpv4Pool?"], { data: "its public address" }),
+  "aws:ec2/instance:Instance": awsRow([
+    ...["launchTemplate.id", "primaryNetworkInterface.networkInterfaceId", "ami?", "cpuOptions?"],
+    ...["ebsBlockDevices?", "ebsOptimized?", "enclaveOptions?", "hibernation", "hostId?", "instanceMarketOptions?"],
+    ...["keyName?", "placementGroup?", "placementGroupId?", "placementPartitionNumber?"],
+    ...["rootBlockDevice.encrypted?", "rootBlockDevice.kmsKeyId?", "tenancy?"],
+  ]),
   "aws:ec2/internetGateway:InternetGateway": awsRow([]),
   "aws:ec2/launchTemplate:LaunchTemplate": awsRow(["name"]),
-  "aws:ec2/natGateway:NatGateway": awsRow(["allocationId", "subnetId"]),
+  "aws:ec2/natGateway:NatGateway": awsRow(["allocationId", "connectivityType", "subnetId"]),
   "aws:ec2/networkInterface:NetworkInterface": awsRow(["subnetId", "privateIps"], { when: { privateIps: loses0 } }),
   "aws:ec2/route:Route": awsRow(["routeTableId", "destinationCidrBlock"]),
   "aws:ec2/routeTable:RouteTable": awsRow(["vpcId"]),
   "aws:ec2/routeTableAssociation:RouteTableAssociation": awsRow(["subnetId"]),
   "aws:ec2/securityGroup:SecurityGroup": awsRow(["vpcId", "description", "name"]),
-  "aws:ec2/subnet:Subnet": awsRow(["vpcId", "availabilityZone", "cidrBlock"]),
+  "aws:ec2/subnet:Subnet": awsRow([
+    "vpcId",
+    "availabilityZone?",
+    "availabilityZoneId?",
+    "cidrBlock?",
+    "ipv4IpamPoolId",
+  ]),
   "aws:ec2/tag:Tag": awsRow(["resourceId", "key"]),
   "aws:ec2/volumeAttachment:VolumeAttachment": awsRow(["volumeId", "instanceId", "deviceName"]),
-  "aws:ec2/vpc:Vpc": awsRow(["cidrBlock"]),
-  "aws:ec2/vpcDhcpOptions:VpcDhcpOptions": awsRow(["domainName", "domainNameServers"]),
+  "aws:ec2/vpc:Vpc": awsRow(["cidrBlock?", "instanceTenancy", "ipv4IpamPoolId"], {
+    when: { instanceTenancy: (_, now) => now === "dedicated" },
+  }),
+  "aws:ec2/vpcDhcpOptions:VpcDhcpOptions": awsRow([
+    ...["domainName", "domainNameServers", "ipv6AddressPreferredLeaseTime", "netbiosNameServers", "netbiosNodeType"],
+    "ntpServers",
+  ]),
   "aws:ec2/vpcDhcpOptionsAssociation:VpcDhcpOptionsAssociation": awsRow(["vpcId"]),
   "aws:ec2/vpcEndpoint:VpcEndpoint": awsRow(["vpcId", "serviceName", "vpcEndpointType"]),
   "aws:iam/instanceProfile:InstanceProfile": awsRow(["name", "path"]),
@@ -141,17 +166,31 @@ const awsRows: Readonly<Record<string, ReplacementRow>> = {
   "aws:iam/rolePolicy:RolePolicy": awsRow(["name", "role"]),
   "aws:iam/rolePolicyAttachment:RolePolicyAttachment": awsRow(["role", "policyArn"], { deletesFirst: any }),
   "aws:kms/alias:Alias": awsRow(["name"]),
-  "aws:kms/key:Key": awsRow(["customerMasterKeySpec", "keyUsage", "multiRegion"], {
+  "aws:kms/key:Key": awsRow(["customerMasterKeySpec", "customKeyStoreId", "keyUsage", "multiRegion?"], {
     data: "everything that only this key decrypts",
   }),
   "aws:lb/listener:Listener": awsRow(["loadBalancerArn"]),
-  "aws:lb/loadBalancer:LoadBalancer": awsRow(["name", "internal", "loadBalancerType", "subnets", "securityGroups"], {
-    when: { subnets: losesAndGrowsNot, securityGroups: (old, now) => empty(old) !== empty(now) },
-  }),
-  "aws:lb/targetGroup:TargetGroup": awsRow(["name", "port", "protocol", "targetType", "vpcId"]),
-  "aws:lb/targetGroupAttachment:TargetGroupAttachment": awsRow(["targetGroupArn", "targetId", "port"]),
-  "aws:route53/record:Record": awsRow(["zoneId", "name"]),
-  "aws:s3/bucket:Bucket": awsRow(["bucket"], {
+  "aws:lb/loadBalancer:LoadBalancer": awsRow(
+    ["name", "internal?", "loadBalancerType", "subnets", "subnetMappings", "securityGroups"],
+    {
+      when: {
+        subnets: losesAndGrowsNot,
+        // With `subnets` there are some.
+        subnetMappings: (old, now) => loses(old ?? [{}], now),
+        securityGroups: (old, now) => empty(old) !== empty(now),
+      },
+    },
+  ),
+  "aws:lb/targetGroup:TargetGroup": awsRow(["name", "port", "protocol", "targetType", "vpcId", "ipAddressType?"]),
+  "aws:lb/targetGroupAttachment:TargetGroupAttachment": awsRow([
+    "targetGroupArn",
+    "targetId",
+    "port",
+    "availabilityZone",
+  ]),
+  // Nobody makes up its name, which the package requires.
+  "aws:route53/record:Record": awsRow(["zoneId", "name"], { deletesFirst: () => false }),
+  "aws:s3/bucket:Bucket": awsRow(["bucket", "objectLockConfiguration.objectLockEnabled", "objectLockEnabled?"], {
     data: "the objects in the bucket",
     deletesFirst: (inputs) => at(inputs, "bucket") !== undefined,
   }),
@@ -163,7 +202,7 @@ const awsRows: Readonly<Record<string, ReplacementRow>> = {
   "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock": awsRow(["bucket"]),
   "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration": awsRow(["bucket"]),
   "aws:s3/bucketVersioning:BucketVersioning": awsRow(["bucket"]),
-  "aws:ssm/parameter:Parameter": awsRow(["name", "tier"], {
+  "aws:ssm/parameter:Parameter": awsRow(["name", "tier", "dataType?"], {
     when: { tier: (old, now) => old === "Advanced" && now === "Standard" },
     resets: { keyId: "alias/aws/ssm" },
   }),
@@ -184,6 +223,11 @@ const otherSeries = (old: unknown, now: unknown): string | undefined =>
     : "may be refused: a set's hardware may lack another series, and sizes with and without a local disk (d) do not mix; " +
       "if so, undo it, add a pool of the new size, and remove this one";
 
+const holds = (): string => "may be refused with machines: set it on a new pool";
+
+/** Media and zones, not copies elsewhere. */
+const media = (sku: unknown): string => String(at(sku, "name")).replace(/_.*?(Z?)RS$/, "_$1");
+
 /**
  * Azure, beyond the parameters of a path: create-only fields of the API's specification, and the list of
  * provider/pkg/gen/replacement.go in pulumi/pulumi-azure-native. Azure may refuse what the provider takes for an update:
@@ -191,22 +235,38 @@ const otherSeries = (old: unknown, now: unknown): string | undefined =>
  * plan.
  */
 const azureMore: Readonly<Record<string, Partial<ReplacementRow>>> = {
-  "compute:Disk": { data: "what lies on the disk" },
-  "compute:VirtualMachine": { refuses: { location: any } },
-  "compute:VirtualMachineScaleSet": {
-    refuses: { zones: loses, sku: (old, now) => sizeRefusal(old, now) !== undefined },
-    mayRefuse: { "sku.name": otherSeries },
+  // Unless the machine is deallocated.
+  "compute:Disk": { refuses: { sku: any }, data: "what lies on the disk" },
+  "compute:VirtualMachine": {
+    refuses: Object.fromEntries(
+      [
+        ...["additionalCapabilities", "availabilitySet", "capacityReservation", "evictionPolicy", "host", "hostGroup"],
+        ...["platformFaultDomain", "priority", "proximityPlacementGroup"],
+      ].map((path) => [path, any]),
+    ),
   },
-  "keyvault:Vault": { refuses: { location: any }, data: "the secrets in the vault" },
+  "compute:VirtualMachineScaleSet": {
+    refuses: {
+      zones: loses,
+      sku: (old, now) => sizeRefusal(old, now) !== undefined,
+      "virtualMachineProfile.storageProfile.osDisk.diffDiskSettings": any,
+    },
+    mayRefuse: {
+      "sku.name": otherSeries,
+      additionalCapabilities: holds,
+      hostGroup: holds,
+      proximityPlacementGroup: holds,
+      "virtualMachineProfile.capacityReservation": holds,
+    },
+  },
+  "keyvault:Vault": { data: "the secrets in the vault" },
   "managedidentity:UserAssignedIdentity": { replaces: ["location"] },
-  "monitor:AutoscaleSetting": { refuses: { location: any, targetResourceUri: any } },
-  "network:ApplicationSecurityGroup": { refuses: { location: any } },
-  "network:LoadBalancer": { refuses: { location: any, sku: any } },
-  "network:NatGateway": { refuses: { location: any, zones: any, sku: any } },
-  "network:NetworkSecurityGroup": { refuses: { location: any } },
+  "monitor:AutoscaleSetting": { refuses: { targetResourceUri: any } },
+  "network:LoadBalancer": { refuses: { sku: any } },
+  "network:NatGateway": { refuses: { zones: any, sku: any } },
   "network:PublicIPAddress": {
     replaces: ["location", "publicIPAddressVersion", "publicIPPrefix", "sku"],
-    refuses: { zones: any },
+    refuses: { ipTags: any, zones: any },
     data: "its public address",
   },
   // While something is in it, as always (Azure documentation, "Change, or delete a virtual network subnet").
@@ -220,7 +280,12 @@ const azureMore: Readonly<Record<string, Partial<ReplacementRow>>> = {
   "storage:ManagementPolicy": { forgets: older("daysAfterModificationGreaterThan", "snapshots of etcd") },
   "storage:StorageAccount": {
     replaces: ["location", "isHnsEnabled"],
-    refuses: { sku: any, kind: any },
+    refuses: {
+      "encryption.requireInfrastructureEncryption": any,
+      immutableStorageWithVersioning: any,
+      kind: any,
+      sku: (old, now) => media(old) !== media(now),
+    },
     data: "the blobs in the account",
   },
 };
@@ -233,7 +298,12 @@ const azureRows: Readonly<Record<string, ReplacementRow>> = {
       const parameters = [...path.matchAll(/\{(\w+)\}/g)].flatMap(([, name]) => name ?? []);
       return [
         `azure-native:${kind}`,
-        { replaces: ["resourceGroupName", ...parameters, ...replaces], deletesFirst: any, ...more },
+        {
+          replaces: ["resourceGroupName", ...parameters, ...replaces],
+          deletesFirst: any,
+          ...more,
+          refuses: { location: any, ...more.refuses },
+        },
       ];
     }),
   ),

@@ -203,6 +203,22 @@ describe("what a change does", () => {
     ["aws:autoscaling/group:Group", { tags: [] }, { tags: tags(26) }, "changed tags is refused: 26 tags"] as const,
     balancer("ab", "acd", "changed"),
     balancer("ab", "ac", "replaced subnets"),
+    [
+      "aws:lb/loadBalancer:LoadBalancer",
+      { subnets: ["a"] },
+      { subnetMappings: ["a"] },
+      "replaced subnetMappings",
+    ] as const,
+    ["aws:ec2/instance:Instance", {}, { tenancy: "host" }, "replaced tenancy"] as const,
+    ["aws:ec2/instance:Instance", { tenancy: "host" }, {}, "changed"] as const,
+    ["aws:ec2/instance:Instance", {}, { rootBlockDevice: {} }, "changed"] as const,
+    [
+      "storage:StorageAccount",
+      { sku: { name: "Standard_ZRS" } },
+      { sku: { name: "Standard_GZRS" } },
+      "changed",
+    ] as const,
+    ["compute:VirtualMachineScaleSet", {}, { hostGroup: {} }, "changed hostGroup may be refused"] as const,
   ])
     it(`${JSON.stringify(now)}: ${expected}`, () => {
       const name = type.startsWith("aws:") ? type : `azure-native:${type}`;

@@ -17,7 +17,7 @@ const others = /^(?!(components|plan|check|rehearsal|cli|docs|tests)\/)/;
 
 const words: Readonly<Record<string, Budget>> = {
   components: { paths: /^components\//, most: 211_827, aim: 178_000 },
-  plan: { paths: /^plan\//, most: 37_815, aim: 38_000 },
+  plan: { paths: /^plan\//, most: 37_996, aim: 38_000 },
   check: { paths: /^check\//, most: 23_896, aim: 24_000 },
   rehearsal: { paths: /^rehearsal\//, most: 62_249, aim: 62_000 },
   cli: { paths: /^cli\//, most: 33_310, aim: 18_000 },
