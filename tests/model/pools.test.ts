@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { _InstanceType } from "@aws-sdk/client-ec2";
 import fc from "fast-check";
 import { poolSchema, type StackConfig, stackSchema } from "../../components/config/schema.ts";
+import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import { awsMachineSize, awsSizes, azureMachineSize } from "../../components/model/cloudFacts/machineSizes.ts";
 import { operatingSystem, operatingSystemNames } from "../../components/model/operatingSystems.ts";
 import { machineSize, poolGroups, poolSpecs, runtimeClass } from "../../components/model/pools.ts";
@@ -152,6 +153,15 @@ describe("machine sizes", () => {
       });
   it("AWS: has EC2's names, no more and no fewer", () => {
     assert.deepEqual([...awsSizes].sort(), Object.values(_InstanceType).sort());
+  });
+  it("have another of their kind, where one is not to be had", () => {
+    const [aws, azure] = [cloudFacts.aws, cloudFacts.azure].map(({ sizes }) => sizes.another);
+    assert.deepEqual(["m7i.large", "c7i.xlarge", "p5.48xlarge", "u.x"].map(aws ?? assert.fail), [
+      ...["m6i.large", "c6i.xlarge", "m7i.48xlarge", "m6i.large"],
+    ]);
+    assert.deepEqual(["Standard_D2s_v5", "Standard_E4ads_v5", "Standard_B2ms"].map(azure ?? assert.fail), [
+      ...["Standard_D2as_v5", "Standard_E4ds_v5", "Standard_D2s_v5"],
+    ]);
   });
   for (const [cloud, read] of [
     ["aws", awsMachineSize],

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { addressPlan, controlPlaneMembers } from "../../components/model/addressPlan.ts";
+import { ConfigError } from "../../components/model/problem.ts";
 import {
   type ClusterState,
   changeProblems,
@@ -38,6 +39,21 @@ const changed = (change: Partial<ClusterState>) =>
   changeProblems(running, { ...running, ...change }).map(({ path }) => path);
 
 describe("the rule for a change of the release", () => {
+  for (const [from, to, problem] of [
+    [
+      "1.36.0",
+      "1.35.9",
+      /goes back from 1\.36\.0, .*Kubernetes supports no downgrade of a minor.*set 1\.36\.0 or a later release/,
+    ],
+    ["1.9.0", "1.10.0", undefined],
+    ["1.36.0", "2.0.0", /skips a minor/],
+  ] as const)
+    it(`${from} to ${to}: ${problem === undefined ? "allowed" : "refused"}`, () => {
+      const found = reachedProblems(from, to).map(({ message, remedy }) => `${message}; ${remedy}`);
+      if (problem === undefined) assert.deepEqual(found, []);
+      else assert.match(found.join(), problem);
+    });
+
   it("allows from what was reached the same minor and the next one, and from what was asked for also the one before", () => {
     fc.assert(
       fc.property(minor, patch, minor, patch, (fromMinor, fromPatch, toMinor, toPatch) => {
@@ -73,6 +89,10 @@ describe("the rule for what a running cluster keeps", () => {
             allowed += stay ? 1 : 0;
           }
     assert.equal(allowed, 27);
+    const [problem] = changeProblems({ ...running, zones: ["a", "b"] }, { ...running, zones: ["a", "b", "c"] });
+    assert.match(problem?.message ?? "", /^would move cp-2 to another zone, /);
+    assert.deepEqual([problem?.value, problem?.allowed], [["a", "b", "c"], "a, b"]);
+    assert.match(problem?.remedy ?? "", /^set it back; .* build a second cluster with 3 zones/);
   });
 
   for (const [change, path] of [
@@ -140,11 +160,31 @@ describe("the rule for what a running cluster keeps", () => {
     assert.deepEqual([of("own", undefined), of("own", "https://a"), of("https://a", "own")], [1, 1, 1]);
   });
 
+  it("tells everything at once: where, the old value, the new one, and what to do", () => {
+    const problems = changeProblems(running, { ...running, cidr: "10.21.0.0/16", etcdDiskGb: 20, version: "1.39.0" });
+    assert.equal(
+      new ConfigError(problems).message,
+      [
+        "The stack configuration has 3 problems:",
+        "config.fenestra:controlPlane.etcdDiskGb: cannot get smaller: no cloud makes a disk smaller\n    found:   20\n    allowed: 40 or more\n    fix:     set 40; if the cluster was never up, run pulumi destroy with the old value, then pulumi up with the new one",
+        `config.fenestra:kubernetes.version: skips a minor after 1.37.1, which was asked for before\n    found:   "1.39.0"\n    allowed: a 1.37 or 1.38 release\n    fix:     upgrade to a 1.38 release first`,
+        `config.fenestra:network.cidr: cannot change: the members of etcd are known by their addresses\n    found:   "10.21.0.0/16"\n    allowed: 10.20.0.0/16\n    fix:     set it back; for another value build a second cluster and move the workloads; if the cluster was never up, run pulumi destroy with the old value, then pulumi up with the new one\n`,
+      ].join("\n\n"),
+    );
+  });
+
   it("asks nothing of states that lack the value, and reads others with distrust", () => {
     const old = { version: "1.36.4", replicas: 3 };
     assert.deepEqual(changeProblems(old, { ...running, cidr: "10.99.0.0/16" }), []);
     assert.deepEqual(readState(old), old);
-    for (const odd of [null, "1.36.4", { version: 1, replicas: 3 }, { ...old, zones: "a" }])
+    for (const odd of [
+      undefined,
+      null,
+      "1.36.4",
+      { version: 1, replicas: 3 },
+      { version: "1.36.4" },
+      { ...old, zones: "a" },
+    ])
       assert.equal(readState(odd), undefined);
   });
 });
