@@ -51,11 +51,6 @@ export const cniVersion = "1.0.0";
 /** Where containerd looks for registries' hosts on Linux (containerd: docs/hosts.md). */
 export const registryFolder = "/etc/containerd/certs.d";
 
-/**
- * Below an issuer: discovery document (OpenID Connect Discovery 1.0, 4) and key set (kubernetes:
- * pkg/serviceaccount/openidmetadata.go).
- */
-export const issuerPaths = { discovery: ".well-known/openid-configuration", keySet: "openid/v1/jwks" } as const;
 /** Audience of tokens for a cloud's identities (AWS: IAM OIDC providers; Azure: workload identity federation). */
 export const tokenAudiences = { aws: "sts.amazonaws.com", azure: "api://AzureADTokenExchange" } as const;
 

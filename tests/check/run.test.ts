@@ -17,7 +17,6 @@ import * as facts from "../../check/facts.ts";
 import { junitXml, recapLines, resultLines, xmlText } from "../../check/report.ts";
 import { registryConfigDir } from "../../components/machine/registryMirrors.ts";
 import { sampleAccount, tokenFacts } from "../../components/model/cloudFacts/identities.ts";
-import { discoveryPath, keySetPath } from "../../components/model/keyLists.ts";
 import { harmless } from "../../components/model/messages.ts";
 import { monitoringNamespace } from "../../components/model/nodeSettings.ts";
 import { windowsReleases } from "../../components/model/operatingSystems.ts";
@@ -215,7 +214,6 @@ describe("what checks expect", () => {
     const wanted = Object.fromEntries(windowsReleases.map(({ name, build }) => [name.slice("windows-".length), build]));
     assert.deepEqual(facts.windowsBuilds, wanted);
     for (const { minor, coredns } of minors) assert.equal(facts.coreDnsTag(`${minor}.0`), coredns);
-    assert.deepEqual(facts.issuerPaths, { discovery: discoveryPath, keySet: keySetPath });
     assert.deepEqual(facts.tokenAudiences, { aws: tokenFacts.aws.audience, azure: tokenFacts.azure.audience });
     const policies = readFileSync(new URL("../../components/kubernetes/guardRails/pods.yaml", import.meta.url), "utf8");
     for (const label of Object.values(facts.allowingLabels))

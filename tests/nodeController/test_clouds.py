@@ -1,14 +1,22 @@
 # What is read of the clouds' answers, in the form of their documents, and which calls are made.
+import http.client
 import json
+import socket
+import ssl
+import threading
+import time
 import unittest
 import urllib.parse
+from unittest import mock
 
 import clouds
 from clouds import ROOT, SET, card, described, groups, instance, member, vm
 
+import aws
 import azure
 from azure import machine
 from machines import Listing, Machine, Pool, Trouble
+from web import Web
 
 WORKER, CONTROL, STRANGER = "i-0000000000000000a", "i-0000000000000000b", "i-0000000000000000c"
 
@@ -33,6 +41,12 @@ def account(found, *instances):
 
 
 class Amazon(unittest.TestCase):
+    def test_signature(self):
+        # AWS' own test suite, post-vanilla.
+        headers = {"host": "example.amazonaws.com", "x-amz-date": "20150830T123600Z"}
+        got = aws.sign(headers, b"", "service", "us-east-1", "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
+        self.assertTrue(got.endswith("Signature=5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b"), got)
+
     def test_machines_are_those_of_the_groups_and_those_at_the_members_addresses(self):
         def answer(form):
             if form["Action"] == "DescribeAutoScalingGroups":
@@ -59,6 +73,7 @@ class Amazon(unittest.TestCase):
             ("running", "InService", "running"),
             ("running", "Terminating:Wait", "leaving"),
             ("running", "Standby", "held"),
+            ("running", "SomethingNew", "held"),
             ("stopped", "InService", "held"),
             ("terminated", "Terminated", "gone"),
         ]:
@@ -127,6 +142,57 @@ class Amazon(unittest.TestCase):
         self.assertEqual((forms[2]["Preferences.MinHealthyPercentage"], forms[2]["Preferences.SkipMatching"]), ("100", "true"))
         self.assertEqual(forms[2]["Preferences.ScaleInProtectedInstances"], "Refresh")
         self.assertEqual(pool, cloud.roll(pool))
+
+
+class Kept(unittest.TestCase):
+    def test_a_kept_connection_that_the_other_side_closed_is_made_anew(self):
+        closed = [ssl.SSLEOFError(8, "EOF"), ssl.SSLZeroReturnError(6, "closed"), BrokenPipeError(), http.client.RemoteDisconnected()]
+        for error, expected in [*((each, "answer") for each in closed), (TimeoutError(), None)]:
+            with self.subTest(type(error).__name__):
+                web, old, new = Web("https://example.test"), Answering(error), Answering(None)
+                web.connection, web.connect = old, lambda new=new: new
+                if expected:
+                    self.assertEqual(web.open("GET", "/"), expected)
+                else:
+                    self.assertRaises(Trouble, web.open, "GET", "/")
+
+    # Other files leave virtual time behind.
+    @mock.patch("web.time", time)
+    def test_an_answer_that_drips_has_an_end(self):
+        for before in (b"", b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n"):
+            with socket.create_server(("127.0.0.1", 0)) as server:
+                threading.Thread(target=drip, args=(server, before), daemon=True).start()
+                web, began = Web(f"http://127.0.0.1:{server.getsockname()[1]}", timeout=0.5), time.monotonic()
+                self.assertRaises(Trouble, web.ask, "GET", "/")
+                self.assertLess(time.monotonic() - began, 8)
+
+
+def drip(server, before):
+    with server.accept()[0] as to:
+        to.sendall(before or b"H")
+        for _ in range(100):
+            time.sleep(0.1)
+            try:
+                to.sendall(b"T")
+            except OSError:
+                return
+
+
+class Answering:
+    sock = None
+
+    def __init__(self, error):
+        self.error = error
+
+    def request(self, *_, **__):
+        if self.error:
+            raise self.error
+
+    def getresponse(self):
+        return "answer"
+
+    def close(self):
+        pass
 
 
 def microsoft(answer):
@@ -199,6 +265,13 @@ class Microsoft(unittest.TestCase):
         self.assertRaises(Trouble, cloud.call, "GET", "/x")
         self.assertEqual(cloud.until, 0.0)
 
+    def test_too_many_questions_silence_all_for_as_long_as_is_said(self):
+        cloud, answers = microsoft(lambda *_: (429, "", {"Retry-After": "60"}))
+        for _ in range(3):
+            with self.assertRaises(Trouble):
+                cloud.call("GET", "/x")
+        self.assertEqual(len(answers.asked), 1)
+
     def test_proof_that_one_is_gone(self):
         for expected, answer in [
             (True, (404, json.dumps({"error": {"code": "ResourceNotFound"}}))),
@@ -245,6 +318,7 @@ class Microsoft(unittest.TestCase):
         patch = ("PATCH", '"7"', {"sku": {"capacity": 4}})
         self.assertEqual(settle(2), (owed, [patch], 0))
         self.assertEqual(settle(2, leaving=True), (owed, [], 0))
+        self.assertEqual(settle(2, 9000.0), (owed, [patch] * 2, 0), "a debt has no end but its size")
         for wanted in (4, 5, 1):
             self.assertEqual(settle(wanted), (owed, [], 0), "the list may be from before")
             self.assertEqual(settle(wanted, 301.0), ({}, [], 0), "restored, or somebody else's wish")

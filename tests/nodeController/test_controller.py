@@ -227,6 +227,9 @@ class Whole(unittest.TestCase):
         self.assertEqual(len(world.repairs), 2, "the new leader knows what the old one did")
         settle(world, [second], HOUR)
         self.assertIn(("replace", name), world.done)
+        again, third = controller(world, "cp-1_2"), controller(world, "cp-2_1")
+        settle(world, [third, again], 24)
+        self.assertEqual([each.lease.fresh() for each in (third, again)], [True, False], "who was killed is not first again")
 
     def test_a_term_begins_without_what_was_seen_in_the_last(self):
         world, lead = led(17)
@@ -380,3 +383,35 @@ class Whole(unittest.TestCase):
         short = {"linux": 59, "windows": 900}
         for odd in ({"notReadyAfter": 59}, {"maxUnhealthy": 1.01}, {"maxUnhealthy": -1}, {"perHour": "x"}, {"joinWithin": short}):
             self.assertIsNone(read(**odd), odd)
+
+    def test_a_group_whose_roll_is_not_told_stops_no_repair(self):
+        (world, lead), name = led(15), "i-00000000000000004"
+        world.fault = ("DescribeInstanceRefreshes", 429)
+        world.unready(name)
+        settle(world, [lead], 600)
+        self.assertIn(("replace", name), world.done)
+        self.assertIn("DescribeInstanceRefreshes", self.told(world)["machines"])
+
+    def test_what_is_shown_is_written_when_it_changes(self):
+        world, lead = led(6, seconds=90)
+
+        def version():
+            return world.objects[f"configmaps/{STATUS}"]["metadata"]["resourceVersion"]
+
+        before = version()
+        while version() == before:
+            settle(world, [lead], 6)
+        before = version()
+        settle(world, [lead], 54)
+        self.assertEqual(version(), before)
+        settle(world, [lead], 60)
+        self.assertNotEqual(version(), before, "its age says that somebody leads")
+
+    def test_a_page_whose_answer_was_lost_is_read_again(self):
+        world, lead = led(6, seconds=90)
+        world.fault = ("PUT /api/v1/namespaces/kube-system/configmaps/fenestra-machines", lambda *_: b"")
+        while not world.hits:
+            settle(world, [lead], 6)
+        world.fault = ("", None)
+        settle(world, [lead], 120)
+        self.assertLess(world.clock.wall() - world.page()["at"], 115)

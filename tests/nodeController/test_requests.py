@@ -29,11 +29,13 @@ class Reading(unittest.TestCase):
         good = csr(name(NODE), alternatives(**MINE))
         self.assertEqual(pkcs10.read(pem(good)).dns, (OWN.name,))
         san = alternatives(**MINE)
+        parts = (der(0x30, name(NODE)), der(0x30, b"\5\0"), der(0xA0))
         bad = {
             "text before the block": b"x\n" + pem(good),
             "too long": pem(csr(name(NODE), alternatives(("a" * 7000,)))),
             "bytes behind it": pem(good + b"\0"),
             "bytes behind the signature": pem(der(0x30, Reader(good).one(0x30), der(5))),
+            "a number with a long length": pem(der(0x30, der(0x30, b"\2\x81\1\0", *parts), der(0x30, b"\5\0"), der(3, b"\0\1"))),
             "bytes inside": pem(csr(name(NODE), inside=der(5))),
             "another version": pem(csr(name(NODE), version=b"\1")),
             "two common names": pem(csr(name(NODE) + named("550403", "system:node:x"))),

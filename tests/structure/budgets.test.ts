@@ -16,17 +16,17 @@ interface Budget {
 const others = /^(?!(components|plan|check|rehearsal|cli|docs|tests)\/)/;
 
 const words: Readonly<Record<string, Budget>> = {
-  components: { paths: /^components\//, most: 211_827, aim: 178_000 },
+  components: { paths: /^components\//, most: 211_801, aim: 178_000 },
   plan: { paths: /^plan\//, most: 37_996, aim: 38_000 },
-  check: { paths: /^check\//, most: 23_896, aim: 24_000 },
-  rehearsal: { paths: /^rehearsal\//, most: 62_249, aim: 62_000 },
+  check: { paths: /^check\//, most: 23_865, aim: 24_000 },
+  rehearsal: { paths: /^rehearsal\//, most: 62_247, aim: 62_000 },
   cli: { paths: /^cli\//, most: 33_310, aim: 18_000 },
-  "examples, ci, root": { paths: others, most: 22_995, aim: 18_000 },
+  "examples, ci, root": { paths: others, most: 22_996, aim: 18_000 },
   docs: { paths: /^docs\//, most: 36_271, aim: 38_000 },
-  tests: { paths: /^tests\//, most: 214_383, aim: 192_000 },
-  whole: { paths: /^/, most: 642_746, aim: 570_000 },
+  tests: { paths: /^tests\//, most: 188_634, aim: 192_000 },
+  whole: { paths: /^/, most: 617_120, aim: 570_000 },
 };
-const files: Budget = { paths: /^/, most: 884, aim: 950 };
+const files: Budget = { paths: /^/, most: 867, aim: 950 };
 
 // What programs write does not count.
 const written = /(package-lock\.json|go\.mod|\.sum|lock\.json|schema\.json)$/;
