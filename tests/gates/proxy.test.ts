@@ -1,51 +1,15 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { createServer, type ServerResponse } from "node:http";
-import { connect } from "node:net";
+import type { ServerResponse } from "node:http";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { KubeConfig } from "@kubernetes/client-node";
 import { clusterApi } from "../../check/cluster/clusterApi.ts";
 import { askApi } from "../../components/gates/apiProbe.ts";
 import { proxyTo, sayingHow } from "../../components/gates/proxy.ts";
-import { listening } from "../support/suite.ts";
-import { serving } from "./serving.ts";
+import { behindProxy, serving } from "./serving.ts";
 
 const withNode = fileURLToPath(new URL("../../cli/with-node", import.meta.url));
-const names = ["HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"] as const;
-
-/** A proxy on loopback that leads where it is told, or to the port given to `lead`. */
-async function behindProxy(
-  noProxy: string,
-  action: (seen: readonly string[], lead: (port: number) => void) => Promise<void>,
-): Promise<void> {
-  const seen: string[] = [];
-  let instead: number | undefined;
-  const proxy = createServer().on("connect", ({ url = "" }, socket) => {
-    seen.push(url);
-    const there = connect(instead ?? Number(url.split(":")[1]), "localhost", () => {
-      socket.write("HTTP/1.1 200 OK\r\n\r\n");
-      there.pipe(socket).pipe(there);
-    });
-    there.on("error", () => socket.destroy());
-    socket.on("error", () => there.destroy());
-  });
-  const before = names.map((name) => [name, process.env[name]] as const);
-  const port = await listening(proxy, "localhost");
-  for (const name of names) delete process.env[name];
-  process.env.HTTPS_PROXY = `http://somebody:hidden@localhost:${port}`;
-  process.env.NO_PROXY = noProxy;
-  try {
-    await action(seen, (to) => {
-      instead = to;
-    });
-  } finally {
-    for (const [name, value] of before)
-      if (value === undefined) delete process.env[name];
-      else process.env[name] = value;
-    proxy.close();
-  }
-}
 
 describe("the API behind a proxy", () => {
   const ok = () => ({ status: 200, body: "ok" });

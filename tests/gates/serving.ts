@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import type { ServerResponse } from "node:http";
+import { createServer as createProxy, type ServerResponse } from "node:http";
 import { createServer } from "node:https";
+import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import type { ApiClient } from "../../components/gates/apiProbe.ts";
 import { issueServerCertificate, newAuthority } from "../../rehearsal/clouds/server.ts";
@@ -8,7 +9,10 @@ import type { Recorded } from "../support/mocks.ts";
 import { listening } from "../support/suite.ts";
 
 const authority = newAuthority("kubernetes");
-const served = issueServerCertificate(authority, { commonName: "api", dnsNames: ["localhost"] });
+const served = issueServerCertificate(authority, {
+  commonName: "api",
+  dnsNames: ["localhost", "bucket.s3.eu-central-1.amazonaws.com"],
+});
 
 /** What a fake API server says. */
 export interface Answer {
@@ -34,6 +38,41 @@ export async function serving(
   } finally {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
+  }
+}
+
+const names = ["HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"] as const;
+
+/** A proxy on loopback that leads where it is told, or to the port given to `lead`. */
+export async function behindProxy(
+  noProxy: string,
+  action: (seen: readonly string[], lead: (port: number) => void) => Promise<void>,
+): Promise<void> {
+  const seen: string[] = [];
+  let instead: number | undefined;
+  const proxy = createProxy().on("connect", ({ url = "" }, socket) => {
+    seen.push(url);
+    const there = connect(instead ?? Number(url.split(":")[1]), "localhost", () => {
+      socket.write("HTTP/1.1 200 OK\r\n\r\n");
+      there.pipe(socket).pipe(there);
+    });
+    there.on("error", () => socket.destroy());
+    socket.on("error", () => there.destroy());
+  });
+  const before = names.map((name) => [name, process.env[name]] as const);
+  const port = await listening(proxy, "localhost");
+  for (const name of names) delete process.env[name];
+  process.env.HTTPS_PROXY = `http://somebody:hidden@localhost:${port}`;
+  process.env.NO_PROXY = noProxy;
+  try {
+    await action(seen, (to) => {
+      instead = to;
+    });
+  } finally {
+    for (const [name, value] of before)
+      if (value === undefined) delete process.env[name];
+      else process.env[name] = value;
+    proxy.close();
   }
 }
 

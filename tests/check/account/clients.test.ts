@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
-import { createServer } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
+import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { createHttpHeaders, type HttpClient } from "@azure/core-rest-pipeline";
 import { awsSender } from "../../../components/gates/account/aws/client.ts";
 import { azureSender } from "../../../components/gates/account/azure/client.ts";
 import { CallError, type Send } from "../../../components/gates/account/question.ts";
+import { signatureProblem } from "../../../rehearsal/clouds/aws/sigv4.ts";
+import { behindProxy, serving } from "../../gates/serving.ts";
 import { listening } from "../../support/suite.ts";
 
 /** What a call ends with: its answer, or why there is none. */
@@ -56,6 +59,56 @@ describe("calls of preflight, by the clouds' own clients", () => {
       server.closeAllConnections();
       server.close();
     }
+  });
+
+  it("ask S3 for an object's size alone, signed, and tell who is at fault by its status", async () => {
+    const earlier = { ...process.env };
+    const login = { accessKeyId: "a", secretAccessKey: "b", sessionToken: "c" };
+    let status = 200;
+    const problems: unknown[] = [];
+    const say = (response: ServerResponse) => {
+      const { method = "", url = "", headers } = response.req;
+      const sent = {
+        method,
+        url,
+        headers: Object.fromEntries(Object.entries(headers).map(([key, value]) => [key, String(value)])),
+        body: Buffer.alloc(0),
+      };
+      signatureProblem(sent, login, "s3", "eu-central-1", Date.now()).then((problem) => {
+        problems.push(`${method} ${url} ${problem}`);
+        response.writeHead(status, { "content-length": 7 }).end();
+      });
+    };
+    const trusted = getCACertificates();
+    await serving(
+      () => ({ status, body: "", say }),
+      ({ server, caCertificate }) =>
+        behindProxy("", async (seen, lead) => {
+          lead(Number(new URL(server).port));
+          setDefaultCACertificates([caCertificate]);
+          const { accessKeyId, secretAccessKey, sessionToken } = login;
+          Object.assign(process.env, {
+            AWS_ACCESS_KEY_ID: accessKeyId,
+            AWS_SECRET_ACCESS_KEY: secretAccessKey,
+            AWS_SESSION_TOKEN: sessionToken,
+          });
+          const send = awsSender(() => undefined, "eu-central-1");
+          for (const [answered, wanted] of [
+            [200, { ContentLength: 7 }],
+            [403, "denied: 403: S3 answers 403"],
+            [404, "refused: NotFound: S3 answers 404"],
+            [503, "none: 503: S3 answers 503"],
+          ] as const) {
+            status = answered;
+            assert.deepEqual(await outcome(send, "s3:GetObject", { Bucket: "bucket", Key: "machines/a-1.sh" }), wanted);
+          }
+          assert.deepEqual([...new Set(seen)], ["bucket.s3.eu-central-1.amazonaws.com:443"]);
+        }),
+    ).finally(() => {
+      process.env = earlier;
+      setDefaultCACertificates(trusted);
+    });
+    assert.deepEqual([...new Set(problems)], ["HEAD /machines/a-1.sh undefined"]);
   });
 
   it("read every page of Azure, from its own address alone, and tell who is at fault by its errors", async () => {

@@ -1,6 +1,6 @@
-import { createHash, createHmac } from "node:crypto";
 import { Agent, request } from "node:https";
 import { defaultProvider } from "@aws-sdk/credential-provider-node";
+import { Hash } from "@smithy/core/serde";
 import { SignatureV4 } from "@smithy/signature-v4";
 import { z } from "zod";
 import { type Call, CallError, mostPages, type Send, tooManyPages } from "../question.ts";
@@ -51,22 +51,16 @@ export function awsSender(seen: (server: Date) => void, region: string): Send {
   return async (call, abortSignal) => {
     const [service = "", name = ""] = call.right.split(":");
     if (call.right === "s3:GetObject") {
-      return await headObject(call, { region, credentials, agent: httpsAgent, signal: abortSignal }).catch(
-        (error: unknown) => {
-          throw callError(call, error);
-        },
-      );
+      const signed = { region, credentials, agent: httpsAgent, signal: abortSignal };
+      return await headObject(call, signed).catch(failing(call));
     }
     const loading = loaded.get(service) ?? load(service);
     loaded.set(service, loading);
     const { module, client } = await loading;
     const command = module[`${name}Command`];
     if (!isClass(command)) throw new Error(`the SDK has no ${call.right}`);
-    try {
-      return await allPages((input) => client.send(new command(input), { abortSignal }), Object(call.input));
-    } catch (error) {
-      throw callError(call, error);
-    }
+    const send = (input: object) => client.send(new command(input), { abortSignal });
+    return await allPages(send, Object(call.input)).catch(failing(call));
   };
 }
 
@@ -94,44 +88,21 @@ async function allPages(send: (input: object) => Promise<object>, input: object)
 const denials = /^(AccessDenied|UnauthorizedOperation|AuthorizationError|UnauthorizedException)/;
 const busy = /Throttl|TooManyRequests|RequestLimitExceeded/;
 
-function callError(call: Call, error: unknown): unknown {
-  if (!(error instanceof Error)) return error;
-  const { name } = error;
-  // Behind the first line stands advice to programmers.
-  const [first = ""] = error.message.split("\n");
-  const isOdd = "$response" in error && !("$fault" in error);
-  const profile =
-    /credentials/i.test(first) && process.env.AWS_PROFILE ? `, AWS_PROFILE ${process.env.AWS_PROFILE}` : "";
-  const message = isOdd ? `the answer to ${call.right} is not understood: ${first}` : `${first}${profile}`;
-  if (!("$fault" in error)) return new CallError(call, "none", "code" in error ? String(error.code) : name, message);
-  if (denials.test(name)) return new CallError(call, "denied", name, message);
-  return new CallError(call, error.$fault === "client" && !busy.test(name) ? "refused" : "none", name, message);
-}
-
-type Data = string | ArrayBuffer | ArrayBufferView;
-
-const bytes = (data: Data): Uint8Array => {
-  if (typeof data === "string") return Buffer.from(data);
-  return data instanceof ArrayBuffer
-    ? new Uint8Array(data)
-    : new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
-};
-
-class Sha256 {
-  readonly #hash;
-
-  constructor(secret?: Data) {
-    this.#hash = secret === undefined ? createHash("sha256") : createHmac("sha256", bytes(secret));
-  }
-
-  update(data: Data): void {
-    this.#hash.update(bytes(data));
-  }
-
-  async digest(): Promise<Uint8Array> {
-    return this.#hash.digest();
-  }
-}
+const failing =
+  (call: Call) =>
+  (error: unknown): never => {
+    if (!(error instanceof Error) || error instanceof CallError) throw error;
+    const { name } = error;
+    // Behind the first line stands advice to programmers.
+    const [first = ""] = error.message.split("\n");
+    const isOdd = "$response" in error && !("$fault" in error);
+    const profile =
+      /credentials/i.test(first) && process.env.AWS_PROFILE ? `, AWS_PROFILE ${process.env.AWS_PROFILE}` : "";
+    const message = isOdd ? `the answer to ${call.right} is not understood: ${first}` : `${first}${profile}`;
+    if (!("$fault" in error)) throw new CallError(call, "none", "code" in error ? String(error.code) : name, message);
+    if (denials.test(name)) throw new CallError(call, "denied", name, message);
+    throw new CallError(call, error.$fault === "client" && !busy.test(name) ? "refused" : "none", name, message);
+  };
 
 const named = z.object({ Bucket: z.string(), Key: z.string() });
 
@@ -145,11 +116,17 @@ interface Signed {
 /** Asks S3 for an object's size. @throws CallError: `NotFound` where it is gone */
 async function headObject(call: Call, { region, ...own }: Signed): Promise<unknown> {
   const { Bucket, Key } = named.parse(call.input);
-  const signer = new SignatureV4({ service: "s3", region, sha256: Sha256, uriEscapePath: false, ...own });
+  const signer = new SignatureV4({
+    service: "s3",
+    region,
+    sha256: Hash.bind(null, "sha256"),
+    uriEscapePath: false,
+    ...own,
+  });
   const hostname = `${Bucket}.s3.${region}.amazonaws.com`;
   const { headers } = await signer.sign({
     ...{ method: "HEAD", protocol: "https:", hostname, path: `/${Key}` },
-    headers: { host: hostname, "x-amz-content-sha256": "UNSIGNED-PAYLOAD" },
+    headers: { host: hostname },
   });
   const { agent, signal } = own;
   const [status, size] = await new Promise<readonly [number, string | undefined]>((resolve, reject) => {
