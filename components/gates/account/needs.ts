@@ -21,7 +21,6 @@ export interface Needs<Machine extends MachineNeed = MachineNeed> {
   readonly region: string;
   /** Account or subscription; documentation's where the stack file names none. */
   readonly accountId: string;
-  readonly isAccountNamed: boolean;
   readonly program: Resources;
   readonly machines: readonly Machine[];
   /** Networks that may reach the public API, if there is one. */

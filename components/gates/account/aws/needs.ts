@@ -4,6 +4,7 @@ import {
   type KnownResource,
   listOf,
   mapOf,
+  numberOf,
   type PropertyMap,
   type PropertyValue,
   type Resources,
@@ -19,7 +20,9 @@ export interface AwsMachine extends MachineNeed {
   readonly isWindows: boolean | undefined;
 }
 
-export type AwsNeeds = Needs<AwsMachine>;
+export interface AwsNeeds extends Needs<AwsMachine> {
+  readonly isAccountNamed: boolean;
+}
 
 export function awsNeeds<Program extends Resources>(
   program: Program,
@@ -60,15 +63,12 @@ export function providerTags(program: Resources) {
 const zoneOf = (program: Resources, subnet: PropertyValue | undefined): readonly string[] =>
   [textOf(resourceOfId(program, subnet)?.outputs.availabilityZone)].filter((zone) => zone !== undefined);
 
-const number = (value: PropertyValue | undefined, otherwise = 0): number =>
-  typeof value === "number" ? value : otherwise;
-
 /** How the user data of a Windows machine begins. */
 const ofWindows = Buffer.from("<powershell>").toString("base64");
 
 function common(template: PropertyMap, resource: KnownResource) {
   const [disk] = listOf(template.blockDeviceMappings);
-  const diskGib = number(mapOf(mapOf(disk).ebs).volumeSize);
+  const diskGib = numberOf(mapOf(mapOf(disk).ebs).volumeSize) ?? 0;
   const isWindows = textOf(template.userData)?.startsWith(ofWindows);
   return { setting: settingOf(resource.name), template, diskGib, isWindows };
 }
@@ -100,12 +100,16 @@ function group(program: Resources, resource: KnownResource): readonly AwsMachine
   const onDemand = (machines: number): number => {
     if (inputs.mixedInstancesPolicy === undefined)
       return mapOf(template.instanceMarketOptions).marketType === "spot" ? 0 : machines;
-    const base = Math.min(machines, number(policy.onDemandBaseCapacity));
-    return base + Math.ceil(((machines - base) * number(policy.onDemandPercentageAboveBaseCapacity, 100)) / 100);
+    const base = Math.min(machines, numberOf(policy.onDemandBaseCapacity) ?? 0);
+    return base + Math.ceil(((machines - base) * (numberOf(policy.onDemandPercentageAboveBaseCapacity) ?? 100)) / 100);
   };
-  const count = number(inputs.desiredCapacity, number(inputs.minSize));
-  const healthy = number(mapOf(inputs.instanceMaintenancePolicy).maxHealthyPercentage, 100);
-  const whole = { count, rolling: Math.ceil((count * healthy) / 100), most: Math.max(count, number(inputs.maxSize)) };
+  const count = numberOf(inputs.desiredCapacity) ?? numberOf(inputs.minSize) ?? 0;
+  const healthy = numberOf(mapOf(inputs.instanceMaintenancePolicy).maxHealthyPercentage) ?? 100;
+  const whole = {
+    count,
+    rolling: Math.ceil((count * healthy) / 100),
+    most: Math.max(count, numberOf(inputs.maxSize) ?? 0),
+  };
   return [false, true]
     .map((spot): AwsMachine => {
       const share = (machines: number): number => (spot ? machines - onDemand(machines) : onDemand(machines));

@@ -1,4 +1,12 @@
-import { type KnownResource, mapOf, type PropertyMap, type Resources, resourcesOfType, textOf } from "../../values.ts";
+import {
+  type KnownResource,
+  mapOf,
+  numberOf,
+  type PropertyMap,
+  type Resources,
+  resourcesOfType,
+  textOf,
+} from "../../values.ts";
 import { type MachineNeed, type Needs, type NeedsOf, type Place, settingOf, texts } from "../needs.ts";
 
 export interface AzureMachine extends MachineNeed {
@@ -18,7 +26,6 @@ export function azureNeeds<Program extends Resources>(
   { region, accountId }: Place,
 ): NeedsOf<AzureNeeds> & { readonly program: Program } {
   const of = (type: string) => resourcesOfType(program, `azure-native:${type}`);
-  const [provider] = resourcesOfType(program, "pulumi:providers:azure-native");
   const [group] = of("resources:ResourceGroup");
   const open = of("network:LoadBalancer").some((each) => JSON.stringify(each.inputs).includes("publicIPAddress"));
   const own = of("network:VirtualNetwork").flatMap(({ inputs, outputs }) =>
@@ -38,7 +45,6 @@ export function azureNeeds<Program extends Resources>(
     cluster: textOf(tags["fenestra:cluster"]) ?? "",
     region,
     accountId,
-    isAccountNamed: provider?.inputs.subscriptionId !== undefined,
     program,
     greeting: ["Microsoft.Resources/subscriptions/read", path(`/subscriptions/${accountId}`, "2022-12-01")],
     machines: [
@@ -63,10 +69,9 @@ function vm({ name, inputs }: KnownResource): AzureMachine {
 
 function scaleSet({ name, inputs }: KnownResource): AzureMachine {
   const profile = mapOf(inputs.virtualMachineProfile);
-  const { capacity } = mapOf(inputs.sku);
-  const count = typeof capacity === "number" ? capacity : 0;
+  const count = numberOf(mapOf(inputs.sku).capacity) ?? 0;
   const rolling = mapOf(mapOf(inputs.upgradePolicy).rollingUpgradePolicy);
-  const percent = typeof rolling.maxBatchInstancePercent === "number" ? rolling.maxBatchInstancePercent : 20;
+  const percent = numberOf(rolling.maxBatchInstancePercent) ?? 20;
   return {
     ...{ setting: settingOf(name), profile, count, most: count },
     sizes: texts([mapOf(inputs.sku).name ?? null]),
@@ -78,8 +83,7 @@ function scaleSet({ name, inputs }: KnownResource): AzureMachine {
 }
 
 function diskSizeOf(profile: PropertyMap): number {
-  const { diskSizeGB } = mapOf(mapOf(profile.storageProfile).osDisk);
-  return typeof diskSizeGB === "number" ? diskSizeGB : 0;
+  return numberOf(mapOf(mapOf(profile.storageProfile).osDisk).diskSizeGB) ?? 0;
 }
 
 export const path = (at: string, version: string): string => `${at}?api-version=${version}`;
