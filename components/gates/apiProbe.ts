@@ -108,7 +108,8 @@ const anyAnswer = z
  * Other paths, such as logs, are not judged. Pure.
  */
 export function answerProblem(path: string, found: unknown): string | undefined {
-  const parts = /^\/(?:api|apis\/[^/]+)\/[^/]+\/(?:namespaces\/[^/]+\/)?([a-z]+)(?:\/([^/]+))?$/.exec(path);
+  const [bare = ""] = path.split("?");
+  const parts = /^\/(?:api|apis\/[^/]+)\/[^/]+\/(?:namespaces\/[^/]+\/)?([a-z]+)(?:\/([^/]+))?$/.exec(bare);
   if (parts === null) return undefined;
   const [, plural = "", name] = parts;
   const { kind, metadata, items } = anyAnswer.parse(found);
@@ -131,27 +132,25 @@ export function bodyProblem(path: string, body: string): string | undefined {
   );
 }
 
-/** The object at a path. Throws when the answer is anything else. */
-export async function readObject<T>(api: ApiClient, path: string, schema: z.ZodType<T>): Promise<T> {
-  return (await readObjectAt(api, path, schema)).object;
-}
-
-/** The same, and the server's time in seconds. */
-export async function readObjectAt<T>(api: ApiClient, path: string, schema: z.ZodType<T>) {
+/**
+ * The object or list at a path, and the server's time in seconds. Throws when the answer is anything else.
+ *
+ * @param what for the error. Default: kind and name.
+ */
+export async function readObject<T>(
+  api: ApiClient,
+  path: string,
+  schema: z.ZodType<T>,
+  what = path.split("/").slice(-2).join(" "),
+) {
   const { status, body, at } = await askApi(api, path);
-  const [plural, name] = path.split("/").slice(-2);
+  if (status !== 200) throw new Error(unlessRefused(status, `the API answers ${status} to ${what}`));
   const found = fromJson(body);
-  const wrong = `the API answers ${status} to ${plural} ${name}`;
-  if (status !== 200) throw new Error(unlessRefused(status, wrong));
   const problem = answerProblem(path, found);
-  if (problem !== undefined) throw new Error(problem);
-  return { object: understood(schema, found, `${plural} ${name}`), at };
-}
-
-function understood<T>(schema: z.ZodType<T>, found: unknown, what: string): T {
+  if (problem !== undefined) throw new Error(`${what}: ${problem}`);
   const { data, error } = schema.safeParse(found);
   if (error !== undefined) throw new Error(`the answer about ${what} is not understood: ${formProblem(error)}`);
-  return data;
+  return { object: data, at };
 }
 
 const conditions = z
@@ -176,6 +175,11 @@ const nodeSchema = z.object({
 });
 export type ApiNode = z.output<typeof nodeSchema>;
 
+const nodePage = z.object({
+  metadata: z.object({ continue: z.string().default("") }).prefault({}),
+  items: z.array(nodeSchema),
+});
+
 /**
  * All nodes with a label, without those that are being deleted. Throws when the API does not list them, lists something
  * else, or names one twice.
@@ -188,13 +192,8 @@ export async function listNodes(api: ApiClient, label: string, what: string): Pr
   for (let next = ""; ; ) {
     const more = next === "" ? "" : `&continue=${encodeURIComponent(next)}`;
     const path = `/api/v1/nodes?labelSelector=${encodeURIComponent(label)}&limit=500${more}`;
-    const { status, body } = await askApi(api, path);
-    if (status !== 200) throw new Error(unlessRefused(status, `the API answers ${status} to a list of ${what}`));
-    const answer = fromJson(body);
-    const problem = answerProblem("/api/v1/nodes", answer);
-    if (problem !== undefined) throw new Error(`${what}: ${problem}`);
-    const { items = [], metadata } = anyAnswer.parse(answer);
-    nodes.push(...items.map((item) => understood(nodeSchema, item, what)));
+    const { items, metadata } = (await readObject(api, path, nodePage, `a list of ${what}`)).object;
+    nodes.push(...items);
     next = metadata.continue;
     if (next === "") break;
     if (pages.has(next)) throw new Error(`the list of ${what} has no end`);
@@ -267,7 +266,7 @@ export async function memberProblem(
 ): Promise<string | undefined> {
   for (const component of components) {
     const pod = `${component}-${member.node}`;
-    const found = await readObject(api, `/api/v1/namespaces/kube-system/pods/${pod}`, podSchema);
+    const { object: found } = await readObject(api, `/api/v1/namespaces/kube-system/pods/${pod}`, podSchema);
     // A kubelet may make mirror pods under any name, but only for its own node (plugin/pkg/admission/noderestriction,
     // Kubernetes 1.36).
     if (found.spec.nodeName !== member.node) return `pod ${pod} is not on its node`;
@@ -279,7 +278,7 @@ export async function memberProblem(
 
 /** What is wrong with the label of a control-plane Node, or `undefined`: the next machine's gate looks for it. */
 export async function markProblem(api: ApiClient, node: string): Promise<string | undefined> {
-  const { metadata } = await readObject(api, `/api/v1/nodes/${node}`, nodeSchema);
+  const { metadata } = (await readObject(api, `/api/v1/nodes/${node}`, nodeSchema)).object;
   return metadata.labels[controlPlaneKey] === undefined
     ? `node ${node} is not marked as control plane yet: its bootstrap publishes the join secrets of pools before that`
     : undefined;

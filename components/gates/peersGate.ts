@@ -13,7 +13,6 @@ import {
   type ControlPlaneNode,
   controlPlaneNodes,
   readObject,
-  readObjectAt,
 } from "./apiProbe.ts";
 import { systemClock } from "./poll.ts";
 import { type MachineToStart, type MayStart, refuseStart } from "./startGate.ts";
@@ -136,7 +135,7 @@ async function areAway(
   const isOne = (address: string): boolean => members.some((member) => member.address === address);
   if (nodes.some(({ address }) => isOne(address))) return false;
   const path = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes";
-  const serving = (await readObject(api, path, slice)).endpoints.flatMap(({ addresses }) => addresses);
+  const serving = (await readObject(api, path, slice)).object.endpoints.flatMap(({ addresses }) => addresses);
   return serving.length > 0 && !serving.some(isOne) && (await apiProblem({ ...api, client: undefined })) === undefined;
 }
 
@@ -172,7 +171,7 @@ export function leaseRenewed(api: ApiClient): (node: string) => Promise<string |
   const heard = new Map<string, number>();
   return async (node) => {
     const path = `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${node}`;
-    const { object, at: apiSeconds } = await readObjectAt(api, path, lease);
+    const { object, at: apiSeconds } = await readObject(api, path, lease);
     const { metadata, spec } = object;
     const at = Date.parse(spec.renewTime);
     if (Number.isNaN(at)) return `the lease of ${node} has no time`;
