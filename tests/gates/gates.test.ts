@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import * as pulumi from "@pulumi/pulumi";
-import { apiProblem, podProblem, podSchema } from "../../components/gates/apiProbe.ts";
+import { apiProblem, controlPlaneNodes, podProblem, podSchema } from "../../components/gates/apiProbe.ts";
 import { downVariable } from "../../components/gates/peersGate.ts";
 import { newAuthority } from "../../rehearsal/clouds/server.ts";
 import { resource } from "../support/mocks.ts";
@@ -28,6 +28,18 @@ describe("asking the API", () => {
     );
     const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
     assert.deepEqual(asked, Array(3).fill(`${path} {"group":"*","resource":"*","verb":"*"}`));
+  });
+
+  it("takes too few rights, and nothing else, for what time does not heal", async () => {
+    for (const [status, name] of [
+      [401, "Refused"],
+      [403, "Refused"],
+      [503, "Error"],
+    ] as const)
+      await serving(
+        () => ({ status, body: "" }),
+        async (api) => assert.rejects(controlPlaneNodes(api), { name }),
+      );
   });
 
   it("trusts the cluster's own authority alone", async () => {
