@@ -27,23 +27,21 @@ export interface Preflight {
   readonly missingRights: readonly string[];
 }
 
-export interface Asking<Program extends Resources = Resources> {
-  readonly program: Program;
-  readonly place: Place;
-  readonly asker: Asker;
-  readonly skip: readonly string[];
-  readonly onAnswer?: ((answer: Answer) => void) | undefined;
-  readonly goes?: string;
-  /** Default: with this process's credentials. */
-  readonly send?: Send | undefined;
-  readonly limitMs?: number | undefined;
-}
-
 interface Options {
   /** Longest for all, and for one call with its repetitions, in milliseconds. */
   readonly limitMs?: number | undefined;
   readonly callMs?: number;
   readonly onAnswer?: ((answer: Answer) => void) | undefined;
+}
+
+export interface Asking<Program extends Resources = Resources> extends Options {
+  readonly program: Program;
+  readonly place: Place;
+  readonly asker: Asker;
+  readonly skip: readonly string[];
+  readonly goes?: string;
+  /** Default: with this process's credentials. */
+  readonly send?: Send | undefined;
 }
 
 const mostCalls = 40;
@@ -71,7 +69,7 @@ export async function preflight<Needs>(
     try {
       await Promise.race([collect(), aborted(end, late)]);
     } catch (error) {
-      const found = silence(error);
+      const found = error === late ? notAsked(late.message) : silence(error);
       isSilent ||= id === "account" && found.right === undefined && !caller.isAnswered;
       objections.push(isSilent ? { ...found, outcome: "refused" } : found);
     }
@@ -95,12 +93,12 @@ export async function askCloud<Program extends Resources, Given extends object>(
   sender: (seen: (server: Date) => void, region: string) => Send,
   questions: readonly Question<Given & Pick<Needs, "asker" | "clock" | "goes">>[],
 ): Promise<Preflight> {
-  const { program, place, asker, skip, goes, onAnswer, limitMs } = asking;
+  const { program, place, asker, skip, goes } = asking;
   const clock = new Clock();
   // Before one machine goes, only those about machines.
   const asked = questions.filter(({ id, ofMachine }) => !skip.includes(id) && (goes === undefined || ofMachine));
   const needs = { ...needsOf(program, place), asker, clock, goes };
-  return await preflight(asked, needs, asking.send ?? sender(clock.see, place.region), { onAnswer, limitMs });
+  return await preflight(asked, needs, asking.send ?? sender(clock.see, place.region), asking);
 }
 
 /** Sends each call once, a few at a time. */
@@ -165,11 +163,7 @@ function aborted(signal: AbortSignal, error: Error): Promise<never> {
 
 /** What a question without an answer says. Throws on an error of the program's own. */
 function silence(error: unknown): Objection {
-  if (!(error instanceof Error)) throw error;
-  if (!(error instanceof CallError)) {
-    if (/^no answer within/.test(error.message)) return notAsked(error.message);
-    throw error;
-  }
+  if (!(error instanceof CallError)) throw error;
   const { kind, code, call, message } = error;
   if (kind === "denied") return { ...notAsked(`needs ${call.right}`), right: call.right };
   // Libraries for signing in hide what the network said behind their own name of it.
