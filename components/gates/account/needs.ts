@@ -1,5 +1,5 @@
 import { type KnownResource, listOf, type PropertyValue, type Resources, textOf } from "../values.ts";
-import { doubtful, type Objection, refused } from "./question.ts";
+import { doubtful, notAsked, type Objection, type QuotaNeed, refused, shortOf } from "./question.ts";
 
 /** A machine, or those of one pool. */
 export interface MachineNeed {
@@ -64,18 +64,30 @@ export function made<Resource extends KnownResource>(
 export const texts = (list: PropertyValue | undefined): readonly string[] =>
   listOf(list).flatMap((each) => textOf(each) ?? []);
 
-/** Cores at first, while pools roll, and at most. */
-export function countsOf<Machine extends MachineNeed>(
+/** What a quota lacks of the cores of machines, at first, while pools roll, and at most. @param cloud which tells sizes */
+export function* coresShort<Machine extends MachineNeed>(
+  cloud: string,
   machines: readonly Machine[],
   coresOf: (machine: Machine) => number,
-): readonly [number, number, number] {
+  need: Omit<QuotaNeed, "counts">,
+): Generator<Objection> {
+  const unknown = machines.find((each) => !(coresOf(each) > 0));
+  if (unknown !== undefined) {
+    yield notAsked(`${cloud} tells no vCPUs of ${unknown.sizes.join(", ")}`);
+    return;
+  }
   const total = (count: (machine: Machine) => number): number =>
     machines.reduce((sum, each) => sum + coresOf(each) * count(each), 0);
-  return [
-    total(({ count }) => count),
-    total(({ count, surge }) => count + surge),
-    total(({ count, surge, most }) => Math.max(most, count + surge)),
-  ];
+  const settings = machines.map(({ setting }) => setting).join("; ");
+  yield* shortOf({
+    ...need,
+    counts: [
+      total(({ count }) => count),
+      total(({ count, surge }) => count + surge),
+      total(({ count, surge, most }) => Math.max(most, count + surge)),
+    ],
+    raise: (limit) => `${need.raise(limit)}, or fewer or smaller machines in ${settings}`,
+  });
 }
 
 export function* diskOf(image: string, gib: number, { setting, diskGib }: MachineNeed): Generator<Objection> {

@@ -131,7 +131,7 @@ export interface Question<Needs> {
 }
 
 /** A quota and what is needed of it: at first, while pools roll, at most. */
-interface QuotaNeed {
+export interface QuotaNeed {
   readonly what: string;
   readonly quota: string;
   readonly limit: number;

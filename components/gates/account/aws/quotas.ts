@@ -1,5 +1,5 @@
 import { listOf, mapOf, resourceOfId, resourcesOfType, textOf } from "../../values.ts";
-import { countsOf, made } from "../needs.ts";
+import { coresShort, made } from "../needs.ts";
 import { type Ask, doubtful, notAsked, type Question, type Reply, shortOf } from "../question.ts";
 import { sizesOf } from "./machines.ts";
 import type { AwsMachine, AwsNeeds } from "./needs.ts";
@@ -114,11 +114,6 @@ export const quotaQuestions: readonly Question<AwsNeeds>[] = [
           yield notAsked(`the quota of ${first.sizes.join(", ")} is not known here`);
           continue;
         }
-        const unknown = group.find((machine) => largest(machine) === 0);
-        if (unknown !== undefined) {
-          yield notAsked(`AWS tells no vCPUs of ${unknown.sizes.join(", ")}`);
-          continue;
-        }
         const { limit, isDefault } = await quotaOf(ask, "ec2", quota);
         const used = all.filter(
           (each) => codeOf(each.text("InstanceType"), each.text("InstanceLifecycle", "") === "spot") === quota,
@@ -129,14 +124,12 @@ export const quotaQuestions: readonly Question<AwsNeeds>[] = [
             (sum, each) => sum + each.number("CpuOptions.CoreCount") * each.number("CpuOptions.ThreadsPerCore"),
             0,
           );
-        const settings = group.map(({ setting }) => setting).join("; ");
-        yield* shortOf({
+        yield* coresShort("AWS", group, largest, {
           what: first.spot ? "vCPUs for spot" : "vCPUs",
           quota: isDefault ? `${quota}, AWS's default,` : quota,
           ...{ limit, others },
-          counts: countsOf(group, largest),
           runs: used.some((each) => isOwn(each, cluster)),
-          raise: (value) => `${raise("ec2", quota)(value)}, or fewer or smaller machines in ${settings}`,
+          raise: raise("ec2", quota),
         });
       }
     },

@@ -1,5 +1,5 @@
 import { mapOf } from "../../values.ts";
-import { countsOf, made } from "../needs.ts";
+import { coresShort, made } from "../needs.ts";
 import { type Ask, notAsked, type Question, type Reply, shortOf } from "../question.ts";
 import { skusOf, vcpusOf } from "./machines.ts";
 import { type AzureMachine, type AzureNeeds, path } from "./needs.ts";
@@ -108,11 +108,6 @@ export const quotaQuestions: readonly Question<AzureNeeds>[] = [
         }
         const group = needs.machines.filter((each) => quotasOf(each).includes(quota));
         const vcpus = ({ sizes: [size = ""] }: AzureMachine): number => vcpusOf(skuOf(size));
-        const unknown = group.find((each) => !(vcpus(each) > 0));
-        if (unknown !== undefined) {
-          yield notAsked(`Azure tells no vCPUs of ${unknown.sizes.join(", ")}`);
-          continue;
-        }
         const sizes = new Set(group.flatMap((each) => each.sizes.map((size) => size.toLowerCase())));
         // One that goes may have another size; others count where they are needed again.
         const isCounted = ({ size, isSpot }: Running): boolean =>
@@ -121,15 +116,13 @@ export const quotaQuestions: readonly Question<AzureNeeds>[] = [
             ? sizes.has(size.toLowerCase())
             : isSpot || quota === "cores" || quota === familyOf(size));
         const ownCores = own.filter(isCounted).reduce((sum, { size, count }) => sum + count * vcpusOf(skuOf(size)), 0);
-        const settings = group.map(({ setting }) => setting).join("; ");
-        yield* shortOf({
+        yield* coresShort("Azure", group, vcpus, {
           what: "vCPUs",
           quota: `${quota} of ${needs.region}`,
           limit: found.number("limit"),
           others: Math.max(0, found.number("currentValue") - ownCores),
-          counts: countsOf(group, vcpus),
           runs: ownCores > 0,
-          raise: (limit) => `${raise(needs, "Compute", quota)(limit)}, or fewer or smaller machines in ${settings}`,
+          raise: raise(needs, "Compute", quota),
         });
       }
     },
