@@ -1,6 +1,6 @@
 import * as pulumi from "@pulumi/pulumi";
 import { z } from "zod";
-import { ConfigError, type Problem } from "../model/problem.ts";
+import { ConfigError, problem } from "../model/problem.ts";
 import { resolvedValue } from "./waitFor.ts";
 
 /** What the stack file says, or the cluster needs, of a network that exists already. */
@@ -11,7 +11,7 @@ export interface NetworkFact {
   readonly wanted: string;
   readonly found: pulumi.Input<string>;
   /** How to bring both together, unless the stack file is to follow the cloud. */
-  readonly remedy?: string;
+  readonly remedy?: string | undefined;
 }
 
 type KnownFact = NetworkFact & { readonly found: string };
@@ -59,8 +59,8 @@ export function networkCheck(name: string, args: NetworkCheckArgs, opts: pulumi.
 function kept(inputs: unknown): readonly KnownFact[] {
   const parsed = state.safeParse(inputs);
   if (!parsed.success) throw new Error("what the cloud says about the existing network cannot be read");
-  return parsed.data.input.flatMap(({ found, remedy, ...fact }) => {
-    if (typeof found === "string") return [{ ...fact, found, ...(remedy === undefined ? {} : { remedy }) }];
+  return parsed.data.input.flatMap(({ found, ...fact }) => {
+    if (typeof found === "string") return [{ ...fact, found }];
     // An object is what a preview does not know.
     const isUnknown = typeof found === "object" && found !== null && !Array.isArray(found);
     if (isUnknown && !pulumi.Output.isInstance(found)) return [];
@@ -71,14 +71,9 @@ function kept(inputs: unknown): readonly KnownFact[] {
 function refuse(facts: readonly KnownFact[]): void {
   const problems = facts
     .filter(({ wanted, found }) => wanted !== found)
-    .map(
-      ({ path, what, wanted, found, remedy }): Problem => ({
-        path,
-        value: wanted,
-        message: `${what} is ${found === "" ? "not set" : found} in the cloud, and not ${wanted}`,
-        allowed: remedy === undefined ? found : wanted,
-        ...(remedy === undefined ? {} : { remedy }),
-      }),
-    );
+    .map(({ path, what, wanted, found, remedy }) => {
+      const message = `${what} is ${found === "" ? "not set" : found} in the cloud, and not ${wanted}`;
+      return problem(path, wanted, message, remedy === undefined ? found : wanted, remedy);
+    });
   if (problems.length > 0) throw new ConfigError(problems);
 }
