@@ -223,13 +223,16 @@ async function pageOf(api: ApiClient, group: string): Promise<readonly string[]>
 /** Problems that are shown; a pool may have a thousand machines. */
 const mostLines = 10;
 
-interface ReleaseGuardArgs {
+interface GuardArgs {
   readonly pool: string;
-  /** Release of the kubelets to come: `1.36.4`. */
-  readonly release: string;
   readonly api: pulumi.Input<ApiClient>;
   /** Default: every 2 seconds, for a minute. */
   readonly patience?: Patience;
+}
+
+interface ReleaseGuardArgs extends GuardArgs {
+  /** Release of the kubelets to come: `1.36.4`. */
+  readonly release: string;
 }
 
 /**
@@ -273,13 +276,9 @@ export function refuseUpdate(
   return new pulumi.ResourceHook(name, look, { onDryRun: true });
 }
 
-interface SizeGuardArgs {
-  readonly pool: string;
+interface SizeGuardArgs extends GuardArgs {
   /** Its scale set, as the node controller calls it. */
   readonly group: string;
-  readonly api: pulumi.Input<ApiClient>;
-  /** Default: every 2 seconds, for a minute. */
-  readonly patience?: Patience;
 }
 
 /**
