@@ -5,7 +5,7 @@ import type { Asking, Preflight } from "../../../components/gates/account/run.ts
 import { resourcesOfType, textOf } from "../../../components/gates/values.ts";
 import type { RecordedProgram } from "../../../plan/program/recorded.ts";
 import { sharedQuestions } from "../shared.ts";
-import { rightsQuestions } from "./rights.ts";
+import { type Recorded, rightsQuestions } from "./rights.ts";
 
 /** Names that only one may have: call, list, field, type here, and what deletes them. */
 const fixedNames = [
@@ -94,7 +94,7 @@ export const accountQuestions: readonly Question<AwsNeeds>[] = [
   },
 ];
 
-export const questions: readonly Question<Omit<AwsNeeds, "program"> & { readonly program: RecordedProgram }>[] = [
+export const questions: readonly Question<Recorded>[] = [
   ...sharedQuestions,
   ...accountQuestions,
   ...ofMachines,

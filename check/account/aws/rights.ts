@@ -14,7 +14,7 @@ import type { Call as IamCall } from "../../../plan/fakes/awsAccess.ts";
 import { awsCalls } from "../../../plan/fakes/calls.ts";
 import type { RecordedProgram } from "../../../plan/program/recorded.ts";
 
-type Recorded = Omit<AwsNeeds, "program"> & { readonly program: RecordedProgram };
+export type Recorded = Omit<AwsNeeds, "program"> & { readonly program: RecordedProgram };
 
 /** Whose rights count, as IAM knows it; none for the root user. */
 async function principalOf(ask: Ask, { asker }: AwsNeeds): Promise<string | undefined> {

@@ -6,7 +6,7 @@ import { resourcesOfType } from "../../../components/gates/values.ts";
 import { within } from "../../../plan/fakes/azureAccess.ts";
 import type { RecordedProgram } from "../../../plan/program/recorded.ts";
 import { sharedQuestions } from "../shared.ts";
-import { rightsQuestions } from "./rights.ts";
+import { type Recorded, rightsQuestions } from "./rights.ts";
 
 export const accountQuestions: readonly Question<AzureNeeds>[] = [
   {
@@ -149,7 +149,7 @@ export const accountQuestions: readonly Question<AzureNeeds>[] = [
   },
 ];
 
-export const questions: readonly Question<Omit<AzureNeeds, "program"> & { readonly program: RecordedProgram }>[] = [
+export const questions: readonly Question<Recorded>[] = [
   ...sharedQuestions,
   ...accountQuestions,
   ...ofMachines,

@@ -13,7 +13,7 @@ import { rolesAllow, within } from "../../../plan/fakes/azureAccess.ts";
 import { azureActions } from "../../../plan/fakes/calls.ts";
 import type { RecordedProgram } from "../../../plan/program/recorded.ts";
 
-type Recorded = Omit<AzureNeeds, "program"> & { readonly program: RecordedProgram };
+export type Recorded = Omit<AzureNeeds, "program"> & { readonly program: RecordedProgram };
 
 const kinds = [
   "compute:VirtualMachineScaleSet",

@@ -20,12 +20,7 @@ function lineOf(id: string, { outcome, text, mend }: Objection): string {
 
 /** Asks what one machine raises before it goes, with this process's credentials. */
 export function startCheck(
-  {
-    cloud,
-    region,
-    tags,
-    accountId = "",
-  }: Pick<ClusterSpec, "cloud" | "region" | "tags"> & Partial<Pick<ClusterSpec, "accountId">>,
+  { cloud, region, tags, accountId = "" }: Pick<ClusterSpec, "cloud" | "region" | "tags" | "accountId">,
   given: Pick<Asking, "send" | "limitMs"> = {},
 ): MayStart {
   return async (goes, parts, skip) => {
