@@ -8,6 +8,12 @@ export interface Clock {
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
 }
 
+/**
+ * Says, or throws, what is still wrong; `undefined` when all is well. It calls what it is given when it sees progress:
+ * the limit of a wait counts from there.
+ */
+export type Probe = (progress: () => void) => Promise<string | undefined>;
+
 interface PollOptions {
   /** Pause between two attempts, in milliseconds. */
   readonly intervalMs: number;

@@ -166,7 +166,7 @@ export function poolGate(name: string, args: PoolGateArgs, opts: pulumi.CustomRe
       api,
       `pool ${pool.name}`,
       // A node that has just died, or comes and goes, is Ready in one look.
-      inARow(2, async (progressed: () => void) => {
+      inARow(2, async (progressed) => {
         const state = poolState(await poolNodes(api, pool.name), wanted);
         const { old, missing } = state;
         const unrolled = await rolling();

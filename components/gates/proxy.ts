@@ -3,6 +3,7 @@ import { Agent, request } from "node:https";
 import type { TLSSocket } from "node:tls";
 import { contains, parseCidr } from "../model/cidr.ts";
 import { messageOf } from "../model/messages.ts";
+import type { Probe } from "./poll.ts";
 
 /**
  * A connection for one request: a persistent one would stay with one control-plane machine. By HTTPS_PROXY and
@@ -34,16 +35,11 @@ export function proxyTo(
  * @param silentMs that time, in milliseconds
  * @param now milliseconds. Default: the system's time.
  */
-export function sayingHow<Given extends readonly unknown[], T>(
-  server: string,
-  probe: (...given: Given) => Promise<T>,
-  silentMs: number,
-  now = () => performance.now(),
-): (...given: Given) => Promise<T> {
+export function sayingHow(server: string, probe: Probe, silentMs: number, now = () => performance.now()): Probe {
   let since: number | undefined;
-  return async (...given) => {
+  return async (progress) => {
     try {
-      const answer = await probe(...given);
+      const answer = await probe(progress);
       since = undefined;
       return answer;
     } catch (error) {

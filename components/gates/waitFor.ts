@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as pulumi from "@pulumi/pulumi";
 import { messageOf } from "../model/messages.ts";
 import { type ApiClient, Refused } from "./apiProbe.ts";
-import { type Clock, GaveUp, poll, systemClock } from "./poll.ts";
+import { type Clock, GaveUp, type Probe, poll, systemClock } from "./poll.ts";
 import { sayingHow } from "./proxy.ts";
 
 export interface Patience {
@@ -32,13 +32,11 @@ interface WaitTools {
  * Looks until the probe finds nothing wrong, and tells a reason when it changes. An interrupt ends it with the reason.
  *
  * @param what for the error: `the API of aws-dev`
- * @param probe says, or throws, what is still wrong; `undefined` when all is well. It calls what it is given when it
- * sees progress: the limit counts from there.
  * @throws Error with the last reason after the limit, or after a minute of nothing but Refused
  */
 export async function waitFor(
   what: string,
-  probe: (progress: () => void) => Promise<string | undefined>,
+  probe: Probe,
   { everySeconds = 2, limitSeconds = 1800 }: Patience = {},
   { clock = systemClock, tell = tellEphemerally }: WaitTools = {},
 ): Promise<void> {
@@ -80,7 +78,7 @@ export async function waitFor(
 export async function waitForApi(
   { server }: Pick<ApiClient, "server">,
   what: string,
-  probe: (progress: () => void) => Promise<string | undefined>,
+  probe: Probe,
   patience: Patience = {},
 ): Promise<void> {
   const { limitSeconds = 1800 } = patience;
@@ -88,16 +86,13 @@ export async function waitForApi(
 }
 
 /** A probe that is content only after several rounds in a row without a problem. */
-export function inARow<Given extends readonly unknown[]>(
-  rounds: number,
-  probe: (...given: Given) => Promise<string | undefined>,
-): (...given: Given) => Promise<string | undefined> {
+export function inARow(rounds: number, probe: Probe): Probe {
   let good = 0;
-  return async (...given) => {
+  return async (progress) => {
     // A throw leaves the count at 0.
     const before = good;
     good = 0;
-    const problem = await probe(...given);
+    const problem = await probe(progress);
     if (problem !== undefined) return problem;
     good = before + 1;
     return good < rounds ? `right ${good} times in a row, wanted ${rounds}` : undefined;

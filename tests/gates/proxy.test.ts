@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { KubeConfig } from "@kubernetes/client-node";
 import { clusterApi } from "../../check/cluster/clusterApi.ts";
-import { askApi } from "../../components/gates/apiProbe.ts";
+import { apiProblem, askApi } from "../../components/gates/apiProbe.ts";
 import { proxyTo, sayingHow } from "../../components/gates/proxy.ts";
 import { behindProxy, serving } from "./serving.ts";
 
@@ -81,12 +81,13 @@ describe("the API behind a proxy", () => {
         behindProxy("", async (_, lead) => {
           lead(Number(new URL(other.server).port));
           let minutes = 0;
-          const probe = sayingHow(
+          const asked = sayingHow(
             api.server,
-            () => askApi({ ...api, caCertificate: "" }, "/readyz"),
+            () => apiProblem({ ...api, caCertificate: "" }),
             60_000,
             () => 60_000 * minutes,
           );
+          const probe = () => asked(() => undefined);
           await assert.rejects(probe, (error: Error) => !/tried/.test(error.message));
           minutes += 1;
           await assert.rejects(probe, (error: Error) => {
