@@ -35,19 +35,19 @@ export function selected<Context>(checks: readonly Check<Context>[], selection: 
 }
 
 /**
- * Makes sure, before machines boot for nothing, that a selection chooses something.
+ * How many a selection chooses: something, before machines boot for nothing.
  * @throws RehearsalError when no id begins so, or without `--full` only those of slow checks
  */
-export function requireChosen(selection: Selection, checks: readonly Pick<Check, "id" | "slow">[]): void {
+export function requireChosen(selection: Selection, checks: readonly Pick<Check, "id" | "slow">[]): number {
   const { only, full } = selection;
   const chosen = checks.filter((check) => isAsked(check, selection));
-  const ids = (all: typeof checks) => all.map(({ id }) => id).join(", ");
   if (chosen.length === 0)
     throw new RehearsalError(
-      `--only ${only}: no check of this stack has an id that begins so; allowed: ${ids(checks)}`,
+      `--only ${only}: no check of this stack has an id that begins so; allowed: ${kindsOf(checks)}`,
     );
   if (!full && chosen.every(({ slow }) => slow === true))
-    throw new RehearsalError(`--only ${only}: chooses slow checks alone (${ids(chosen)}); add --full`);
+    throw new RehearsalError(`--only ${only}: chooses slow checks alone (${kindsOf(chosen)}); add --full`);
+  return chosen.length;
 }
 
 /** Runs a rehearsal's checks in parts, as the cluster comes up, and numbers them as one list. */
@@ -134,7 +134,7 @@ export function summary(
 }
 
 /** Ids, of several with the same part before the slash only that. */
-function kindsOf(results: readonly CheckResult[]): string {
+function kindsOf(results: readonly Pick<Check, "id">[]): string {
   const kinds = Map.groupBy(results, ({ id }) => id.split("/")[0] ?? "");
   return [...kinds].map(([kind, of]) => (of.length === 1 ? of[0]?.id : kind)).join(", ");
 }

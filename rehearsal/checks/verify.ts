@@ -5,6 +5,7 @@ import { clusterApi } from "../../check/cluster/clusterApi.ts";
 import { type NodeFacts, nodeFacts } from "../../check/cluster/nodes.ts";
 import type { VerifyCheck, VerifyTools } from "../../check/cluster/probePods.ts";
 import { clusterFacts, makeNamespace, removeNamespace, verifyTools } from "../../check/cluster/verify.ts";
+import type { StackConfig } from "../../components/config/schema.ts";
 import { limitsMs } from "../host/command.ts";
 import { poolRegistrationId } from "./bringUp.ts";
 import type { ExpectedPool } from "./context.ts";
@@ -50,12 +51,17 @@ export async function verifyRun(kubeconfig: string, pools: readonly ExpectedPool
 const unseen: NodeFacts = { ...nodeFacts({}), os: "linux", simulated: true };
 
 /** Ids of these checks, before there is a cluster. */
-export function verifyIds(pools: readonly ExpectedPool[]): readonly Pick<Check, "id">[] {
-  const workers = pools.map(({ os, build }) => ({ ...unseen, os, build }));
+export function verifyIds(
+  pools: readonly ExpectedPool[],
+  { storage, volumeSnapshots: snapshots, smb, exporters: on, metricsServer: metricsApi }: StackConfig["addons"],
+): readonly Pick<Check, "id">[] {
+  const workers = pools.flatMap(({ count, os, build }) => (count > 0 ? { ...unseen, os, build } : []));
   const list = checkList({
     nodes: [{ ...unseen, controlPlane: true }, ...workers],
-    ...{ wanted: { members: 1, pools: [] }, runtimeClasses: [], runtimeClassPolicy: true, metricsApi: true },
-    ...{ disks: undefined, snapshots: false, shares: [], exporters: { linux: true, windows: true }, ...asked },
+    ...{ wanted: { members: 1, pools: [] }, runtimeClasses: [], runtimeClassPolicy: true, metricsApi, snapshots },
+    // No id has the driver's name.
+    disks: storage ? { driver: "ebs.csi.aws.com", linux: undefined, windows: undefined } : undefined,
+    ...{ shares: smb?.shares.map(({ name }) => name) ?? [], exporters: { linux: on, windows: on }, ...asked },
   });
   return [...list, { id: "namespace" }];
 }

@@ -124,6 +124,7 @@ export async function makeWorld(ran: Ran, options: Surroundings) {
     ...{ program, hooks, cloud, infra, decoded, controlPlane, updates, kubeconfig, cluster },
     lab: new ControlPlaneLab(cluster, controlPlane),
     pools: expectedPools(stackConfig),
+    addons: stackConfig.addons,
     passGate: async (name: string, kept?: unknown): Promise<void> => {
       await callHook({ program, hooks }, name, kept);
       progress.line(`gate ${name}: open`);
@@ -148,10 +149,9 @@ async function checkWorld(world: World, options: RehearsalOptions): Promise<read
     applied = result;
   });
   const lists = checksOfCluster({ ...world, options });
-  const verify = isUpdate(options) ? [] : verifyIds(world.pools);
+  const verify = isUpdate(options) ? [] : verifyIds(world.pools, world.addons);
   const every = [...nodes, ...rest, ...lists.registration, ...lists.readOnly, ...lists.concurrent, ...lists.disruptive];
-  requireChosen(options, [...every, ...verify]);
-  const count = [...every, ...verify].filter((check) => isAsked(check, options)).length;
+  const count = requireChosen(options, [...every, ...verify]);
   const session = new CheckSession(options.progress, options.paint, count, options.verbose);
   const isShown = (result: CheckResult): boolean => isAsked(result, options) || result.outcome === "failed";
   const after = (steps: readonly Pick<Check, "id">[], checks: readonly RehearsalCheck[]) =>

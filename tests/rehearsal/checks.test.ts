@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
 import type { CheckResult } from "../../check/check.ts";
+import { loadConfig } from "../../components/config/load.ts";
 import { objectsIn } from "../../rehearsal/api/ownObjects.ts";
 import { elsewhere, manual, places } from "../../rehearsal/checks/manual.ts";
 import { changesOf } from "../../rehearsal/checks/objects.ts";
-import { selected, summary } from "../../rehearsal/checks/session.ts";
+import { expectedPools } from "../../rehearsal/checks/selection.ts";
+import { requireChosen, selected, summary } from "../../rehearsal/checks/session.ts";
+import { verifyIds } from "../../rehearsal/checks/verify.ts";
+import { stackConfig } from "../support/stacks.ts";
 
 describe("the checks of a rehearsal", () => {
   it("are chosen by the beginning of their ids, the slow ones only when all are asked for", () => {
@@ -16,6 +20,17 @@ describe("the checks of a rehearsal", () => {
     assert.deepEqual(run("pool", true), ["pool a", "pool b"]);
     assert.deepEqual(run("p", true, "pods", "pool b"), ["pool a"]);
     assert.deepEqual(run("", false), ["pool a", "pool b: it is slow: --full runs it", "pods"]);
+  });
+
+  it("of verify are those of the stack's add-ons, before there is a cluster", () => {
+    const chosen = (name: string, only: string) => {
+      const config = loadConfig(stackConfig(name));
+      requireChosen({ only, skip: [], full: true }, verifyIds(expectedPools(config), config.addons));
+    };
+    for (const only of ["volume/linux", "disk-driver/windows-2019", "restored/linux", "exporters"])
+      chosen("aws-dev", only);
+    for (const only of ["share/linux/", "metrics/control-plane"])
+      assert.throws(() => chosen("aws-dev", only), /allowed: .* volume, /);
   });
 
   it("are a failure when one failed, each was skipped, or none was run", () => {
