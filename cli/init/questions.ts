@@ -131,7 +131,7 @@ export function newStackText(stack: NewStack, program = ".."): string {
   ];
   return [
     `# yaml-language-server: $schema=${program === ".." ? "." : `${program}/stacks`}/schema.json`,
-    `# Settings, with their defaults: ${program === ".." ? "" : `${program}/`}docs/configuration.md`,
+    "# Every setting, with its default: fenestra schema --markdown",
     "config:",
     `  fenestra:cloud: ${cloud}`,
     "  # Part of every resource's name. It cannot be changed later, nor can the region.",
