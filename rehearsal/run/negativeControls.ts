@@ -1,7 +1,4 @@
 import { rootCertificates } from "node:tls";
-import { parse, stringify } from "yaml";
-import { z } from "zod";
-import { uninitializedTaintKey } from "../../check/facts.ts";
 import { type DecodedFile, type DecodedUserData, decodeUserData } from "../../plan/decode/userData.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import type { MirrorList } from "../../plan/report/mirrorList.ts";
@@ -52,12 +49,6 @@ function inFile(end: string, change: (content: string) => string, changed?: Chan
 const isWindows: Changed = ({ payload }) => payload.system === "windows";
 const isLinuxWorker: Changed = ({ machine, payload }) => payload.system === "linux" && machine.group !== undefined;
 
-function withDuplicateTaint(content: string): string {
-  const configuration = z.looseObject({ registerWithTaints: z.array(z.unknown()) }).parse(parse(content));
-  const taint = { key: uninitializedTaintKey, value: "true", effect: "NoSchedule" };
-  return stringify({ ...configuration, registerWithTaints: [...configuration.registerWithTaints, taint] });
-}
-
 /** What it breaks, and the check that must then fail. */
 interface NegativeControl extends Breakage {
   /** What is broken, for people. */
@@ -78,20 +69,6 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
       "kubelet-config.yaml",
       (content) => content.replaceAll(/("?value"?: ?"?)windows/g, "$1Windows"),
       isWindows,
-    ),
-  },
-  "duplicate-taint": {
-    what: "Linux machines register the taint that their kubelets add by themselves for --cloud-provider=external",
-    fails: "nodes register",
-    ...inFile("/etc/fenestra/kubelet.yaml", withDuplicateTaint),
-  },
-  "refused-label": {
-    what: "Linux workers ask for a label that NodeRestriction refuses",
-    fails: "nodes register",
-    ...inFile(
-      "/etc/fenestra/kubelet.env",
-      (content) => content.replace("--node-labels=", "--node-labels=node-restriction.kubernetes.io/team=a,"),
-      isLinuxWorker,
     ),
   },
   "wrong-ca": {
