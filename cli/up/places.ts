@@ -52,6 +52,8 @@ function awsPlace({ region, account }: Where): Place {
   const there = region === "us-east-1" ? "" : ` --create-bucket-configuration LocationConstraint=${region}`;
   const s3 = (verb: string, more = ""): string => `aws s3api ${verb} --bucket ${bucket} --region ${region}${more}`;
   const kms = (verb: string, more: string): string => `aws kms ${verb} --region ${region} ${more}`;
+  const key = (field: string): string =>
+    kms("describe-key", `--key-id ${alias} --query KeyMetadata.${field} --output text`);
   const blocked = ["BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets"];
   return {
     backend: `s3://${bucket}?region=${region}`,
@@ -78,7 +80,7 @@ function awsPlace({ region, account }: Where): Place {
       },
       {
         title: `key ${alias} of its secrets`,
-        look: isText(kms("describe-key", `--key-id ${alias} --query KeyMetadata.KeyState --output text`), "Enabled"),
+        look: isText(key("KeyState"), "Enabled"),
         make: [
           kms(
             "create-alias",
@@ -88,16 +90,13 @@ function awsPlace({ region, account }: Where): Place {
       },
     ],
     remove: [
-      kms("schedule-key-deletion", `--pending-window-in-days 7 --key-id "$(${keyId(region, alias)})"`),
+      kms("schedule-key-deletion", `--pending-window-in-days 7 --key-id "$(${key("KeyId")})"`),
       kms("delete-alias", `--alias-name ${alias}`),
       `for list in Versions DeleteMarkers; do while objects="$(${s3("list-object-versions", ` --max-items 500 --query "{Objects: $list[].{Key: Key, VersionId: VersionId}}" --output json`)})" && [[ $objects == *VersionId* ]]; do ${s3("delete-objects", ' --delete "$objects"')}; done; done`,
       s3("delete-bucket"),
     ],
   };
 }
-
-const keyId = (region: string, alias: string): string =>
-  `aws kms describe-key --region ${region} --key-id ${alias} --query KeyMetadata.KeyId --output text`;
 
 /** A role of who is signed in, where Azure gives none to who makes a thing. */
 function ownRole(name: string, scope: string, at: string): Thing {
