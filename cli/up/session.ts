@@ -17,7 +17,6 @@ import {
   byFenestra,
   Declined,
   type Interrupt,
-  Interrupted,
   quoted,
   runLine,
   runSteps,
@@ -81,7 +80,7 @@ export async function inSession(
     code = exitCodes.fine;
   } catch (error) {
     if (error instanceof Declined) err("nothing was changed\n");
-    else if (error instanceof Interrupted || interrupt.signal.aborted) {
+    else if (interrupt.signal.aborted) {
       code = exitCodes.interrupted;
       err(goOn);
     } else if (error instanceof StepFailed) {

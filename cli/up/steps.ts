@@ -45,19 +45,14 @@ export class StepFailed extends Error {
   override readonly name = "StepFailed";
 }
 
-/** Ctrl-C between two steps, or within one that has ended by it. */
-export class Interrupted extends Error {
-  override readonly name = "Interrupted";
-}
-
 /**
  * Runs steps in their order, each after its commands are printed, and leaves out what is done already.
  *
- * @throws StepFailed with the reason of the first that fails; Interrupted; Declined
+ * @throws StepFailed with the reason of the first that fails; the signal's; Declined
  */
 export async function runSteps(steps: readonly Step[], { out, signal, now, record }: StepTools): Promise<void> {
   for (const [index, { id, title, byHand, isDone, run }] of steps.entries()) {
-    if (signal.aborted) throw new Interrupted();
+    signal.throwIfAborted();
     out(`\n[${index + 1}/${steps.length}] ${title}\n${byHand.map((line) => `  $ ${line}\n`).join("")}`);
     const since = now();
     const end = (outcome: StepRecord["outcome"], reason?: string): void =>
@@ -69,10 +64,8 @@ export async function runSteps(steps: readonly Step[], { out, signal, now, recor
       end(done ? "done already" : "done");
     } catch (error) {
       if (error instanceof Declined) throw error;
-      if (signal.aborted) {
-        end("interrupted");
-        throw new Interrupted();
-      }
+      if (signal.aborted) end("interrupted");
+      signal.throwIfAborted();
       end("failed", messageOf(error));
       throw new StepFailed(`${title}: ${messageOf(error)}`, { cause: error });
     }
@@ -166,7 +159,7 @@ function linesOf(stream: Readable, handOn: (text: string) => void = () => {}): (
  * @returns what it printed @throws Error with its last words
  */
 export async function runLine(line: string, signal: AbortSignal): Promise<string> {
-  if (signal.aborted) throw new Interrupted();
+  signal.throwIfAborted();
   const { code, stdout, stderr } = await run("bash", ["-euo", "pipefail", "-c", line]);
   if (code === 0) return stdout.trim();
   throw new Error(`${line}\nends with ${code}: ${stderr.trim() || stdout.trim()}`);

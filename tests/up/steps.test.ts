@@ -110,7 +110,7 @@ describe("the steps of up and down", () => {
     assert.deepEqual([declined.done, declined.ended, declined.outcomes], [no.done, "Declined", no.outcomes]);
     assert.deepEqual(
       [interrupted.done, interrupted.ended, interrupted.outcomes],
-      [no.done, "Interrupted", no.outcomes],
+      [no.done, "AbortError This operation was aborted", no.outcomes],
     );
   });
 
