@@ -76,7 +76,7 @@ export async function inSession(
   try {
     session = await openSession(stack, config, passphrase, interrupt, apiAway);
     out(`${stack} on ${session.spec.cloud} in ${session.spec.region}; its state: ${session.place.backend}\n`);
-    await runSteps(steps(session), { out, signal: interrupt.signal, now: () => performance.now(), record });
+    await runSteps(steps(session), { out, signal: interrupt.signal, record });
     code = exitCodes.fine;
   } catch (error) {
     if (error instanceof Declined) err("nothing was changed\n");

@@ -30,8 +30,6 @@ export interface StepRecord {
 interface StepTools {
   readonly out: (text: string) => void;
   readonly signal: AbortSignal;
-  /** Milliseconds. */
-  readonly now: () => number;
   readonly record: (entry: StepRecord) => void;
 }
 
@@ -50,13 +48,18 @@ export class StepFailed extends Error {
  *
  * @throws StepFailed with the reason of the first that fails; the signal's; Declined
  */
-export async function runSteps(steps: readonly Step[], { out, signal, now, record }: StepTools): Promise<void> {
+export async function runSteps(steps: readonly Step[], { out, signal, record }: StepTools): Promise<void> {
   for (const [index, { id, title, byHand, isDone, run }] of steps.entries()) {
     signal.throwIfAborted();
     out(`\n[${index + 1}/${steps.length}] ${title}\n${byHand.map((line) => `  $ ${line}\n`).join("")}`);
-    const since = now();
+    const since = performance.now();
     const end = (outcome: StepRecord["outcome"], reason?: string): void =>
-      record({ id, outcome, seconds: Math.round((now() - since) / 1000), ...(reason === undefined ? {} : { reason }) });
+      record({
+        id,
+        outcome,
+        seconds: Math.round((performance.now() - since) / 1000),
+        ...(reason === undefined ? {} : { reason }),
+      });
     try {
       const done = (await isDone?.()) === true;
       const said = done ? "done already" : await run(signal);

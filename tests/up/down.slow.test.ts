@@ -118,7 +118,7 @@ describe("down with the place of its state, ended in the middle of each call", f
     const terminal = { out, err: out, note: out, progress: () => {} };
     const signal = session.interrupt.signal;
     const failed = await runSteps(downSteps(session, { yes: true, stateToo: true }, terminal), {
-      ...{ out, signal, now: () => 0, record: () => {} },
+      ...{ out, signal, record: () => {} },
     }).then(
       () => undefined,
       (error: Error) => error.message,

@@ -34,7 +34,6 @@ describe("the steps of up and down", () => {
     const tools = {
       out: (text: string) => said.push(text),
       signal: controller.signal,
-      now: () => 0,
       record: (each: StepRecord) => records.push(each),
     };
     const ended = await runSteps([step("a"), step("b", second), step("c")], tools).then(
