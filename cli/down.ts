@@ -125,16 +125,16 @@ export async function untilReleased(
     }
 }
 
-function destroyStep({ stack, spec, engine, interrupt }: Session, terminal: Terminal): Step {
+function destroyStep({ stack, spec, engine }: Session, terminal: Terminal): Step {
   const unprotect = pulumiLine("state", "unprotect", "--all", "--stack", stack);
   return {
     id: "destroy",
     title: "Destroy it",
     byHand: [pulumiLine("destroy", "--stack", stack)],
     isDone: () => hasNothing(engine),
-    run: async () => {
+    run: async (signal) => {
       const destroy = async () => await watched(engine.destroy, terminal, (await engine.state()).length);
-      const pause = async () => await sleep(60_000, undefined, { signal: interrupt.signal });
+      const pause = async () => await sleep(60_000, undefined, { signal });
       await untilReleased(destroy, (text) => terminal.out(`  ${text}\n`), pause).catch((error: unknown) => {
         const more =
           spec.environment === "production" ? `\na production stack protects its data; to let it go: ${unprotect}` : "";
@@ -160,20 +160,18 @@ export function lookLines({
   ];
 }
 
-function leftStep({ spec, interrupt }: Session, { out }: Terminal, left: readonly Leftover[]): Step {
+function leftStep({ spec }: Session, { out }: Terminal, left: readonly Leftover[]): Step {
   const lines = lookLines(spec);
   return {
     id: "left",
     title: "What is left",
     byHand: lines,
-    run: async () => {
+    run: async (signal) => {
       const found: string[] = [];
       // Keys go days later, and ended machines are listed for an hour.
       for (const line of lines)
         found.push(
-          ...(await runLine(line, interrupt.signal))
-            .split(/\s+/)
-            .filter((id) => !/^(|None)$|:kms:|:instance\//.test(id)),
+          ...(await runLine(line, signal)).split(/\s+/).filter((id) => !/^(|None)$|:kms:|:instance\//.test(id)),
         );
       for (const { object, fix } of left)
         out(`  ${object} was there: its load balancer or disk may be left (${fix})\n`);
@@ -211,17 +209,17 @@ export function forgetKey(file: string): void {
 /** AWS KMS, ScheduleKeyDeletion and DeleteAlias, "Errors"; azure-cli, keyvault/_validators.py. */
 const goneAlready = /NotFoundException|is pending deletion|No deleted Vault/;
 
-function stateStep({ place, engine, interrupt }: Session): Step {
+function stateStep({ place, engine }: Session): Step {
   return {
     id: "state",
     title: "The place of the state",
     byHand: place.remove,
-    run: async () => {
+    run: async (signal) => {
       const others = await engine.others();
       if (others.length > 0) throw new Error(`other stacks have their state there: ${others.join(", ")}`);
       // In such an order that whoever is ended in the middle finds the rest again.
       for (const line of place.remove)
-        await runLine(line, interrupt.signal).catch((error: unknown) => {
+        await runLine(line, signal).catch((error: unknown) => {
           if (!goneAlready.test(messageOf(error))) throw error;
         });
     },

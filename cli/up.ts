@@ -159,7 +159,7 @@ function placeSteps({ things }: Place): readonly Step[] {
   }));
 }
 
-function stackStep({ stack, place, engine, secrets, interrupt }: Session, given: Options): Step {
+function stackStep({ stack, place, engine, secrets }: Session, given: Options): Step {
   const { backend, provider } = place;
   const shown =
     provider === undefined ? "PROVIDER" : "value" in provider ? quoted(provider.value) : `"$(${provider.line})"`;
@@ -171,7 +171,7 @@ function stackStep({ stack, place, engine, secrets, interrupt }: Session, given:
       `pulumi stack init ${quoted(stack)} --secrets-provider ${shown}`,
     ],
     isDone: () => engine.exists(),
-    run: async () => {
+    run: async (signal) => {
       if (secrets.encryptedkey !== undefined && !given.new)
         throw new Error(
           `the file of ${stack} says that the stack was made before (encryptedkey), and ${backend} has none of that name: set PULUMI_BACKEND_URL to where it is, or add --new where it is gone`,
@@ -180,7 +180,7 @@ function stackStep({ stack, place, engine, secrets, interrupt }: Session, given:
         throw new Error(
           "set PULUMI_SECRETS_PROVIDER to a key of the cloud: awskms://ALIAS?region=REGION or azurekeyvault://VAULT.vault.azure.net/keys/NAME/VERSION",
         );
-      await engine.init("value" in provider ? provider.value : await runLine(provider.line, interrupt.signal));
+      await engine.init("value" in provider ? provider.value : await runLine(provider.line, signal));
       return "commit the stack's file: it has the key of its secrets, encrypted";
     },
   };

@@ -79,10 +79,10 @@ export function digests(resources: readonly unknown[]): Readonly<Record<string, 
 const ofStages = /\b(begins|already done|(done|failed) after \d+ s)\b|\bstage\b/;
 
 /** What each machine has told of its stages, by the cloud's own means. */
-async function consoles({ spec, interrupt }: Session): Promise<Readonly<Record<string, readonly string[]>>> {
+async function consoles({ spec, signal }: Session): Promise<Readonly<Record<string, readonly string[]>>> {
   const { name, cloud, region } = spec;
   const lines = async (line: string): Promise<readonly string[]> =>
-    (await runLine(line, interrupt.signal).catch(messageOf)).split("\n").filter((each) => each !== "");
+    (await runLine(line, signal).catch(messageOf)).split("\n").filter((each) => each !== "");
   const [list, read] =
     cloud === "aws"
       ? ([

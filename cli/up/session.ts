@@ -29,7 +29,6 @@ import {
 /** A stack whose state is known, for `up` and `down`. */
 export interface Session {
   readonly stack: string;
-  readonly config: Readonly<Record<string, string>>;
   readonly spec: ClusterSpec;
   /** The stack's file. */
   readonly file: string;
@@ -38,7 +37,7 @@ export interface Session {
   readonly engine: Engine;
   /** Pulumi's CLI: its version. */
   readonly pulumi: string;
-  readonly interrupt: Interrupt;
+  readonly signal: AbortSignal;
 }
 
 interface Wanted {
@@ -105,20 +104,21 @@ async function openSession(
   interrupt: Interrupt,
   apiAway: boolean,
 ): Promise<Session> {
+  const { signal } = interrupt;
   const spec = clusterSpec(loadConfig(config));
   const found = findProject();
   const file = path.join(fileURLToPath(stacksOf(found)), `Pulumi.${stack}.yaml`);
   const [project, secrets] = [readProject(found.root), settingsIn(file, secretsShape)];
   const [command, place] = await Promise.all([
     findPulumi(readProject(programFolder).requiredPulumiVersion, interrupt),
-    placeOfState({ ...spec, project, secrets, passphrase, env: process.env, signal: interrupt.signal }),
+    placeOfState({ ...spec, project, secrets, passphrase, env: process.env, signal }),
   ]).catch((error: unknown) => {
     throw error instanceof Error && error.name === "Error" ? new StepFailed(error.message) : error;
   });
   const { backend } = place;
   const engine = engineOf({ folder: found.root, project: project.name, stack, backend, command, apiAway });
   const pulumi = command.version?.toString() ?? "";
-  return { stack, config, spec, file, secrets, place, engine, pulumi, interrupt };
+  return { stack, spec, file, secrets, place, engine, pulumi, signal };
 }
 
 export const pulumiLine = (...words: readonly string[]): string => ["pulumi", ...words].map(quoted).join(" ");

@@ -108,15 +108,15 @@ describe("down with the place of its state, ended in the middle of each call", f
     for (const name of ["BEFORE", "AFTER"] as const) process.env[name] = fail[name] ?? "none";
     const said: string[] = [];
     const out = (text: string) => void said.push(text);
+    const { signal } = new AbortController();
     const session = {
-      ...{ stack, config: {}, spec: exampleSpec(`${cloud}-dev`), file: at("stack.yaml"), pulumi: "3.270.0" },
+      signal,
+      ...{ stack, spec: exampleSpec(`${cloud}-dev`), file: at("stack.yaml"), pulumi: "3.270.0" },
       place: ownPlace({ cloud, region, account: accounts[cloud] }),
       engine: engineOf(stack),
       secrets: z.looseObject({}).parse(parse(readFileSync(at("stack.yaml"), "utf8"))),
-      interrupt: { signal: new AbortController().signal, follow: () => {}, release: () => {} },
     };
     const terminal = { out, err: out, note: out, progress: () => {} };
-    const signal = session.interrupt.signal;
     const failed = await runSteps(downSteps(session, { yes: true, stateToo: true }, terminal), {
       ...{ out, signal, record: () => {} },
     }).then(
