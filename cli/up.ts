@@ -108,8 +108,9 @@ function upSteps(session: Session, given: Options, terminal: Terminal, notes: No
   if (plugins) return [pluginsStep(session)];
   if (drift) return [driftStep(session, terminal)];
   if (preview !== undefined) return [writtenStep(session, preview, terminal)];
-  const approved: Approved = given.approved === undefined ? {} : { operations: approvedIn(given.approved) };
-  if (given.approved !== undefined) return [updateStep(session, given, terminal, approved, notes)];
+  if (given.approved !== undefined)
+    return [updateStep(session, given, terminal, { operations: approvedIn(given.approved) }, notes)];
+  const approved: Approved = {};
   refuseLostKubeconfig(session.spec.name, given.kubeconfig);
   return [
     preflightStep(session, given, terminal),
