@@ -11,6 +11,7 @@ import type {
 import { parseDocument } from "yaml";
 import type { ClusterApi } from "../check/cluster/clusterApi.ts";
 import { greet } from "../check/cluster/verify.ts";
+import type { Cloud } from "../components/config/schema.ts";
 import { fieldManager } from "../components/kubernetes/manifest.ts";
 import { interfaceHeld } from "../components/model/cloudFacts/azure.ts";
 import { messageOf } from "../components/model/messages.ts";
@@ -96,13 +97,13 @@ async function lookInside({ spec, engine }: Session, terminal: Terminal, left: L
     if (kubeconfig === undefined) return ["there is no kubeconfig: what is in the cluster is not known"];
     const api = clusterIn(kubeconfig);
     if (await greet(api, terminal)) return ["what is in the cluster is not known"];
-    const [found, { items: nodes }] = await Promise.all([inventory(api), api.core.listNode()]);
+    const found = await inventory(api);
     left.push(...leftovers(found, spec.name));
     return [
       `data of ${found.claims.length} claims and ${found.volumes.length} volumes, where their disks go with the stack`,
       ...left.map(({ object, problem, fix }) => `${object}: ${problem}\n    ${fix}`),
       `${left.length} would be left behind`,
-      ...heldBy(nodes[0]?.spec?.providerID ?? ""),
+      ...heldBy(spec.cloud),
     ];
   } catch (error) {
     return [`what is in the cluster is not known: ${messageOf(error)}`];
@@ -255,13 +256,11 @@ async function inventory({ core }: ClusterApi): Promise<Inventory> {
 /** Conditions of a namespace whose deletion something in it stops. */
 const holdsContent: ReadonlySet<string> = new Set(["NamespaceContentRemaining", "NamespaceFinalizersRemaining"]);
 
-/** What of others may stop the destruction, in the cloud of a node's provider id. */
-export function heldBy(providerId: string): readonly string[] {
-  const rows = heldTypes(providerId.split(":")[0] ?? "").map(
-    ([type, held]) => `${type}: ${held.others}\n  ${held.look}`,
-  );
-  return rows.length === 0 ? [] : ["not looked for, and held by others pulumi destroy stops at it:", ...rows];
-}
+/** What of others may stop the destruction. */
+export const heldBy = (cloud: Cloud): readonly string[] => [
+  "not looked for, and held by others pulumi destroy stops at it:",
+  ...heldTypes(cloud).map(([type, held]) => `${type}: ${held.others}\n  ${held.look}`),
+];
 
 /** Something that would outlive the cluster, or keep its removal from ending. */
 interface Leftover {

@@ -53,10 +53,10 @@ export function ownersOf(type: string): Owners {
   return { ...every, ...own, contested: { ...every?.contested, ...own?.contested } };
 }
 
-/** What of others stops a deletion, by type, on a cloud by the beginning of its types and of its nodes' provider ids. */
+/** What of others stops a deletion, by type, on a cloud by the beginning of its types. */
 export function heldTypes(cloud: string): readonly (readonly [type: string, held: NonNullable<Owners["heldBy"]>])[] {
   return Object.entries({ ...awsOwners, ...azureOwners }).flatMap(([type, { heldBy }]) =>
-    heldBy !== undefined && cloud !== "" && type.startsWith(cloud) ? [[type, heldBy] as const] : [],
+    heldBy !== undefined && type.startsWith(cloud) ? [[type, heldBy] as const] : [],
   );
 }
 

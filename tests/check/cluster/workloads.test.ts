@@ -320,11 +320,10 @@ describe("leftovers", () => {
     );
   });
 
-  it("come with what of others may stop the destruction, on the cloud of the nodes", () => {
-    const azure = heldBy("azure:///subscriptions/1/x").join("\n");
+  it("come with what of others may stop the destruction, on its cloud", () => {
+    const azure = heldBy("azure").join("\n");
     assert.match(azure, /PrivateZone: links to other networks\n {2}az network private-dns link vnet list/);
     assert.match(azure, /VirtualNetwork: .*AzureBastionSubnet/);
-    assert.match(heldBy("aws:///eu-central-1a/i-1").join("\n"), /iam\/policy:Policy: .*\n {2}aws iam list-entities/);
-    assert.deepEqual(heldBy(""), []);
+    assert.match(heldBy("aws").join("\n"), /iam\/policy:Policy: .*\n {2}aws iam list-entities/);
   });
 });
