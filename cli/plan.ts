@@ -73,7 +73,7 @@ async function plan(values: ReturnType<typeof declaration.opts>, terminal: Termi
     entry: programEntry,
     asOf,
     passphrase,
-    ...(base === undefined ? {} : { account: base.cluster.accountId }),
+    account: base?.cluster.accountId,
   });
   const diff = base === undefined ? undefined : diffPlans(base, plan);
   if (values.out !== undefined) {

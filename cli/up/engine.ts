@@ -246,7 +246,7 @@ export function engineOf(args: EngineArgs): Engine {
     others: async () => (await names()).filter((name) => name !== stack),
     state: async () => (await exported()).deployment.resources ?? [],
     init: async (provider) => void (await Stack.create(stack, await workspace({}, provider))),
-    look: (onOutput) =>
+    look: (onOutput = () => {}) =>
       inCopy(async (copy) => {
         const before = await exported();
         const after = await read(copy, before);
@@ -255,7 +255,7 @@ export function engineOf(args: EngineArgs): Engine {
         const { stdout } = await (await selected({ ...at(copy), PULUMI_SKIP_CHECKPOINTS: "true" })).preview({
           diff: true,
           suppressOutputs: true,
-          ...(onOutput === undefined ? {} : { onOutput }),
+          onOutput,
           onEvent: ({ resourcePreEvent }) => {
             if (resourcePreEvent !== undefined) steps.push(resourcePreEvent.metadata);
           },

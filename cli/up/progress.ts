@@ -11,7 +11,7 @@ const words: readonly (readonly [RegExp, string])[] = [
 
 interface Running {
   readonly what: string;
-  readonly named: boolean;
+  readonly isTold: boolean;
   readonly op: string;
   readonly since: number;
 }
@@ -48,8 +48,9 @@ export function watchEngine(line: (text: string) => void, now: () => number, tot
     const word = words.find(([pattern]) => pattern.test(type))?.[1];
     const name = urn.split("::").at(-1) ?? urn;
     const what = word === undefined ? `${type.split(/[:/]/).at(-1)} ${name}` : `${word} ${name}`;
-    running.set(urn, { what, named: word !== undefined, op, since: now() });
-    if (word !== undefined && word !== "object") tell(`${op} ${what}`);
+    const isTold = word !== undefined && word !== "object";
+    running.set(urn, { what, isTold, op, since: now() });
+    if (isTold) tell(`${op} ${what}`);
   };
   const end = (urn: string, how: string): void => {
     const found = running.get(urn);
@@ -57,7 +58,7 @@ export function watchEngine(line: (text: string) => void, now: () => number, tot
     running.delete(urn);
     done += 1;
     const after = seconds(found.since);
-    if ((found.named && !found.what.startsWith("object ")) || after >= longSeconds || how !== "done")
+    if (found.isTold || after >= longSeconds || how !== "done")
       tell(`${found.op} ${found.what}: ${how} after ${after} s`);
   };
   return {

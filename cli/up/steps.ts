@@ -24,7 +24,7 @@ export interface StepRecord {
   readonly outcome: "done" | "done already" | "failed" | "interrupted";
   readonly seconds: number;
   /** Why it failed. */
-  readonly reason?: string;
+  readonly reason?: string | undefined;
 }
 
 interface StepTools {
@@ -54,12 +54,7 @@ export async function runSteps(steps: readonly Step[], { out, signal, record }: 
     out(`\n[${index + 1}/${steps.length}] ${title}\n${byHand.map((line) => `  $ ${line}\n`).join("")}`);
     const since = performance.now();
     const end = (outcome: StepRecord["outcome"], reason?: string): void =>
-      record({
-        id,
-        outcome,
-        seconds: Math.round((performance.now() - since) / 1000),
-        ...(reason === undefined ? {} : { reason }),
-      });
+      record({ id, outcome, seconds: Math.round((performance.now() - since) / 1000), reason });
     try {
       const done = (await isDone?.()) === true;
       const said = done ? "done already" : await run(signal);
@@ -101,14 +96,13 @@ export function untilInterrupted(tell: () => void): Interrupt {
     controller.abort();
     for (const child of children) child.kill("SIGINT");
   };
-  const release = atInterrupt(controller.signal, interrupt);
   return {
     signal: controller.signal,
     follow: (child) => {
       children.add(child);
       child.once("close", () => children.delete(child));
     },
-    release,
+    release: atInterrupt(controller.signal, interrupt),
   };
 }
 
@@ -130,9 +124,9 @@ interface RunOptions {
 export async function run(program: string, args: readonly string[], options: RunOptions = {}): Promise<Ended> {
   const { cwd, env, onOutput, onError, started } = options;
   const child = spawn(program, [...args], {
+    cwd,
     detached: true,
     stdio: ["ignore", "pipe", "pipe"],
-    ...(cwd === undefined ? {} : { cwd }),
     env: { ...process.env, ...env },
   });
   started?.(child);
