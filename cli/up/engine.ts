@@ -118,7 +118,7 @@ function commandOf({ command, version }: PulumiCommand, { signal, follow }: Inte
       onError?: (text: string) => void,
     ): Promise<Ended> => {
       signal.throwIfAborted();
-      const words = args.includes("--non-interactive") ? args : [...args, "--non-interactive"];
+      const words = [...args, "--non-interactive"];
       const more = { PULUMI_AUTOMATION_API: "true", PULUMI_SKIP_UPDATE_CHECK: "true" };
       const ended = await run(command, words, { cwd, env: { ...env, ...more }, onOutput, onError, started: follow });
       if (ended.code === 0) return ended;
@@ -132,7 +132,7 @@ type PulumiCli = ReturnType<typeof commandOf>;
 
 const stateShape = z.looseObject({
   version: z.number(),
-  deployment: z.looseObject({ resources: z.array(z.unknown()).optional() }),
+  deployment: z.looseObject({ resources: z.array(z.unknown()).default([]) }),
 });
 
 type State = z.output<typeof stateShape>;
@@ -162,7 +162,7 @@ const resourceShape = z.looseObject({
  * (pulumi/pulumi, pkg/resource/deploy: NewRefreshStep gets the program's options). Those of before are put back.
  */
 export function withTriggersOf(before: State, after: State): State {
-  const all = ({ deployment }: State) => z.array(resourceShape).parse(deployment.resources ?? []);
+  const all = ({ deployment }: State) => z.array(resourceShape).parse(deployment.resources);
   const old = new Map(all(before).flatMap((each) => (each.delete ? [] : [[each.urn, each.replacementTrigger]])));
   const resources = all(after).map(({ replacementTrigger, ...rest }) => {
     const trigger = rest.delete ? replacementTrigger : old.get(rest.urn);
@@ -234,7 +234,7 @@ export function engineOf(args: EngineArgs): Engine {
   /** Reads the cloud into a copy of the state. */
   const read = async (copy: string, before: State): Promise<State> => {
     await writeCopy(copy, project, stack, before);
-    if ((before.deployment.resources?.length ?? 0) === 0) return before;
+    if (before.deployment.resources.length === 0) return before;
     await (await selected(at(copy))).refresh(reading);
     const after = withTriggersOf(before, await exported(at(copy)));
     await writeCopy(copy, project, stack, after);
@@ -244,7 +244,7 @@ export function engineOf(args: EngineArgs): Engine {
   return {
     exists: async () => (await names()).includes(stack),
     others: async () => (await names()).filter((name) => name !== stack),
-    state: async () => (await exported()).deployment.resources ?? [],
+    state: async () => (await exported()).deployment.resources,
     init: async (provider) => void (await Stack.create(stack, await workspace({}, provider))),
     look: (onOutput = () => {}) =>
       inCopy(async (copy) => {
