@@ -44,10 +44,8 @@ async function look(api: ClusterApi): Promise<StatusFacts> {
       unknown.push(`${what} not known: ${messageOf(error)}`);
       return without;
     });
-  const page = (
-    what: string,
-    { name, namespace }: typeof machinesPage | typeof snapshotPage | typeof marksPage | typeof inventoryPage,
-  ) => part(what, ifFound(api.core.readNamespacedConfigMap({ name, namespace })), null);
+  const page = (what: string, page: Parameters<typeof api.core.readNamespacedConfigMap>[0]) =>
+    part(what, ifFound(api.core.readNamespacedConfigMap(page)), null);
   const [{ items: nodes }, volumes, leases, machines, snapshots, marks, made] = await Promise.all([
     api.core.listNode(),
     part(
