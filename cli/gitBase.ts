@@ -180,8 +180,6 @@ type Run = (
   options?: { readonly cwd?: string },
 ) => Promise<{ readonly stdout: string }>;
 
-const runAlone: Run = (file, args, options) => executed(file, args, { ...options, encoding: "utf8" });
-
 /**
  * A process that outlives this one and removes the checkout, however this one ends: a plan keeps the event loop busy for
  * seconds, and no handler of Ctrl-C would be called. It reads the id of the program that runs and is to end, or none.
@@ -222,6 +220,6 @@ export function git(repository: string, args: readonly string[]): string {
   }
 }
 
-export async function npmCi(folder: string, run: Run = runAlone): Promise<void> {
+export async function npmCi(folder: string, run: Run = executed): Promise<void> {
   await run("npm", ["ci", "--omit=dev", "--no-audit", "--no-fund", "--loglevel=error"], { cwd: folder });
 }
