@@ -6,7 +6,7 @@ import { makePlan } from "../plan/report/makePlan.ts";
 import { planFiles } from "../plan/report/markdown.ts";
 import { type ComparedStack, compareStacks } from "./changes/compare.ts";
 import { changesFile, statusWords } from "./changes/stackChange.ts";
-import { commandOf, type ExitCode, exitCodes, lostData, requireFolder, type Terminal, UsageError } from "./exit.ts";
+import { commandOf, type ExitCode, exitCodes, lostData, requireFolder, type Terminal } from "./exit.ts";
 import { npmCi, openCheckout } from "./gitBase.ts";
 import { writePlan } from "./plan.ts";
 import { changesJson } from "./printed.ts";
@@ -16,7 +16,7 @@ const declaration = new Declaration()
   .description(
     "Plans every stack as it is here and as it was at REF, and says which of them change. Needs no account, no credentials and no root.",
   )
-  .option("--since <REF>", "commit, branch or tag of this repository")
+  .requiredOption("--since <REF>", "commit, branch or tag of this repository")
   .option("--stack-dir <DIR>", "folder with the stack files, in place of the project's")
   .option(
     "--install",
@@ -41,10 +41,11 @@ export const command = commandOf(declaration, changes, {
   },
 });
 
-async function changes(values: ReturnType<typeof declaration.opts>, { out, progress }: Terminal): Promise<ExitCode> {
-  if (values.since === undefined) throw new UsageError("changes needs --since REF");
+type Options = ReturnType<typeof declaration.opts>;
+
+async function changes(values: Options, { out, progress }: Terminal): Promise<ExitCode> {
   requireFolder("--out", values.out);
-  const compared = await compareSince(values.since, values.install, values.stackDir, progress);
+  const compared = await compareSince(values, progress);
   const text = changesJson(compared.map(({ change }) => change));
   if (values.out !== undefined)
     writePlan(values.out, [{ path: changesFile, content: text }, ...compared.flatMap(files)]);
@@ -60,25 +61,17 @@ async function changes(values: ReturnType<typeof declaration.opts>, { out, progr
 }
 
 async function compareSince(
-  ref: string,
-  install: true | undefined,
-  stackDir: string | undefined,
+  { since, install, stackDir }: Options,
   progress: Terminal["progress"],
 ): Promise<readonly ComparedStack[]> {
-  const project = findProject();
-  const folder = stacksOf({ stacks: stackDir === undefined ? project.stacks : path.resolve(stackDir) });
+  const folder = stacksOf(stackDir === undefined ? findProject() : { stacks: path.resolve(stackDir) });
   const stacks = namesIn(folder);
   useTransforms(folder);
-  progress(`reading ${ref}`);
-  const base = await openCheckout(ref, {
-    repository: project.root,
-    option: "--since",
-    stackDir,
-    ...(install ? { install: npmCi } : {}),
-  });
+  progress(`reading ${since}`);
+  const base = await openCheckout(since, { option: "--since", stackDir, ...(install ? { install: npmCi } : {}) });
   try {
     return await compareStacks(
-      { stacks: base.stacks, plan: base.plan },
+      base,
       {
         stacks,
         plan: async (stack, account) =>

@@ -20,7 +20,7 @@ const declaration = stackCommand()
     "Writes what a builder of images runs to make one for a Windows pool: bake.ps1, a Packer template and a README. Fenestra itself builds none. Such an image only saves time: a machine's user data decides what is on it. Needs no network.",
   )
   .option("--pool <POOL>", "the pool, by its name in the stack file")
-  .option("--out <DIR>", "folder to write to; it is made when it is not there")
+  .requiredOption("--out <DIR>", "folder to write to; it is made when it is not there")
   .option("--base <IMAGE>", "the vendor's image to begin with, in place of the pool's")
   .option("--pull <IMAGE>", "one more container image to pull, with its digest; may be repeated", several);
 
@@ -75,7 +75,6 @@ function asked(
   const pool = spec.pools.find(({ path }) => path === `config.fenestra:pools[${index}]`);
   if (pool?.os !== "windows")
     throw new UsageError(`--pool ${values.pool ?? ""} is no Windows pool of ${stack}; allowed: ${windows.join(", ")}`);
-  if (values.out === undefined) throw new UsageError("image needs --out DIR");
   requireFolder("--out", values.out);
   if (hasCredentials(spec.credentials))
     throw new UsageError(

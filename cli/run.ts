@@ -156,7 +156,8 @@ function messageFor(error: unknown, name: string | undefined): string | undefine
   const mistake = error.message
     .replace(/^error: |\.$/g, "")
     .replace(/\n\(Did you mean (.+)\?\)/, "; did you mean $1")
-    .replace(". Allowed choices are", "; allowed:");
+    .replace(". Allowed choices are", "; allowed:")
+    .replace(/required option '(.+)' not specified/, `${name} needs $1`);
   const more = mistake.includes("; allowed:")
     ? ""
     : `; ${["fenestra", ...(name === undefined ? [] : [name])].join(" ")} --help shows what is allowed`;
