@@ -1,5 +1,5 @@
 import { ConfigError, ProgramFailure } from "../../components/model/problem.ts";
-import { type BasePlan, readBasePlan } from "../../plan/diff/base.ts";
+import { readBasePlan } from "../../plan/diff/base.ts";
 import { diffPlans, isEmpty, type PlanDiff } from "../../plan/diff/compare.ts";
 import type { Change } from "../../plan/diff/operations.ts";
 import {
@@ -65,16 +65,12 @@ async function compareStack(stack: string, base: Version<string>, now: Version<P
   if (before.text === planJson(plan)) return { change: bareChange(stack, "same"), plan };
   const old = readBasePlan(before.text);
   if (typeof old === "string") return unknown(old);
-  const diff = diffPlans(old, await inAccountOf(old, stack, plan, now));
+  // With the older one's account in ids and ARNs.
+  const { accountId } = old.cluster;
+  const diff = diffPlans(old, accountId === plan.cluster.accountId ? plan : await now.plan(stack, accountId));
   // Another version may write the same plan in another form.
   if (isEmpty(diff)) return { change: bareChange(stack, "same"), plan };
   return { change: changed(stack, diff), plan };
-}
-
-/** The plan with the older one's account in ids and ARNs. */
-async function inAccountOf(old: BasePlan, stack: string, plan: Plan, now: Version<Plan>): Promise<Plan> {
-  if (old.cluster.accountId === plan.cluster.accountId) return plan;
-  return now.plan(stack, old.cluster.accountId);
 }
 
 export function changed(stack: string, diff: PlanDiff): StackChange {
