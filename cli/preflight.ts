@@ -3,7 +3,6 @@ import { networkInterfaces } from "node:os";
 import { askers } from "../check/account/ask.ts";
 import { answerText, summary } from "../check/account/report.ts";
 import { loadConfig } from "../components/config/load.ts";
-import type { Asker } from "../components/gates/account/needs.ts";
 import { outcomes } from "../components/gates/account/question.ts";
 import { placeOf, simulatedCloud } from "../plan/fakes/cloud.ts";
 import { runProgram } from "../plan/program/runProgram.ts";
@@ -48,7 +47,7 @@ export const command = commandOf(
     const ids = questions.map(({ id }) => id);
     const unknown = skip.find((id) => !ids.includes(id));
     if (unknown !== undefined) throw new UsageError(`--skip ${unknown}; allowed: ${ids.join(", ")}`);
-    const asker: Asker = {
+    const asker = {
       ...(deployer === undefined ? {} : { deployer }),
       ...(address === undefined ? {} : { address }),
       first: values.first === true,
@@ -56,8 +55,10 @@ export const command = commandOf(
         each.filter(({ family, internal }) => family === "IPv4" && !internal).map((one) => one.address),
       ),
     };
-    const show = values.json ? () => {} : (text: string) => out(text);
-    const found = await askCloud({ program, place, asker, skip, onAnswer: (each) => show(answerText(each, paint)) });
+    const found = await askCloud({
+      ...{ program, place, asker, skip },
+      onAnswer: values.json ? () => {} : (each) => out(answerText(each, paint)),
+    });
     const seconds = (performance.now() - started) / 1000;
     const answers = found.answers.toSorted((a, b) => ids.indexOf(a.id) - ids.indexOf(b.id));
     if (values.json) out(jsonOf("preflight", { stack, cloud, ...found, answers }));

@@ -1,6 +1,5 @@
 import { writeFileSync } from "node:fs";
 import { Command as Declaration, Option } from "@commander-js/extra-typings";
-import type { CheckResult } from "../check/check.ts";
 import { checkList, chosenChecks } from "../check/cluster/checkList.ts";
 import { balancerKinds } from "../check/cluster/probePods.ts";
 import { clusterFacts, greet, orSaid, verify } from "../check/cluster/verify.ts";
@@ -40,8 +39,7 @@ export const command = commandOf(
   async (given, terminal) => {
     const options = checked(given);
     const api = clusterOf(given.kubeconfig);
-    const unreachable = await greet(api, terminal);
-    if (unreachable) return exitCodes.findings;
+    if (await greet(api, terminal)) return exitCodes.findings;
     const facts = await orSaid(api, terminal, () => clusterFacts(api, options));
     if (facts === undefined) return exitCodes.findings;
     const checks = checkList(facts);
@@ -52,13 +50,15 @@ export const command = commandOf(
         `--only or --skip ${chosen.unknown.join(",")} names no check of this cluster; allowed: ${kinds.join(", ")}, or the id of one, such as ${checks[0]?.id}`,
       );
     }
-    const { out } = terminal;
-    const onResults = (results: readonly CheckResult[]): void => {
-      if (given.junit !== undefined) writeFileSync(given.junit, junitXml(results, api.server));
-      if (given.json) out(jsonOf("verify", results));
+    const settings: Parameters<typeof verify>[2] = {
+      ...options,
+      onResults: (results) => {
+        if (given.junit !== undefined) writeFileSync(given.junit, junitXml(results, api.server));
+        if (given.json) terminal.out(jsonOf("verify", results));
+      },
     };
     const screen = given.json ? { ...terminal, out: () => {} } : terminal;
-    return (await verify(api, chosen.checks, { ...options, onResults }, screen)) ? exitCodes.fine : exitCodes.findings;
+    return (await verify(api, chosen.checks, settings, screen)) ? exitCodes.fine : exitCodes.findings;
   },
   { codes: { 1: "a check failed, the cluster does not answer or more than an empty namespace is left" } },
 );
