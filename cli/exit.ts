@@ -49,7 +49,7 @@ export interface Terminal extends Omit<Screen, "progress"> {
 export interface Command {
   readonly declaration: Declaration<unknown[], OptionValues>;
   /** When the command ends with these codes. Each has 0, 2 and 130 besides. */
-  readonly codes: Codes;
+  readonly codes: { readonly [code in 1 | 3]?: string };
   /** What completion offers for options and arguments, by their names. */
   readonly complete: Readonly<Record<string, () => readonly string[]>>;
   /** Runs what the declaration has read. Throws UsageError or ConfigError for a user's mistake. */
@@ -60,8 +60,6 @@ export interface Command {
 export type Commands = Readonly<
   Record<string, readonly [summary: string, load: () => Promise<{ readonly command: Command }>]>
 >;
-
-type Codes = { readonly [code in 1 | 3]?: string };
 
 /** @param declaration commander's, or stackCommand() for `--stack`: its flags give the types of options */
 export function commandOf<Args extends unknown[], Options extends OptionValues>(

@@ -162,7 +162,7 @@ async function runPlan(
     // There it finds the releases that the project adds.
     return (await run(process.execPath, args, { cwd: project })).stdout;
   } catch (error) {
-    const output = (name: string) => String(error instanceof Error ? (Reflect.get(error, name) ?? "") : "");
+    const output = (name: string) => String(Reflect.get(Object(error), name) ?? "");
     if (output("stdout").startsWith("{")) return output("stdout");
     // A part for each problem; of an unexpected error not the trace.
     const reason = output("stderr")

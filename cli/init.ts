@@ -52,10 +52,7 @@ export const command = commandOf(
 );
 
 /** Makes a repository with the program as a submodule. */
-async function makeRepository(
-  workflows: string | undefined,
-  { out, err }: Pick<Terminal, "out" | "err">,
-): Promise<ExitCode> {
+async function makeRepository(workflows: string | undefined, { out, err }: Terminal): Promise<ExitCode> {
   const top = git(programFolder, ["rev-parse", "--show-superproject-working-tree"]).trim();
   if (top === "")
     throw new UsageError(

@@ -100,7 +100,7 @@ const printedOf = ({ results, taken, failed }: Pinned): Printed<"pin"> => ({
   ...{ taken: taken.map(nameOf), failed },
 });
 
-function report({ results, taken, gone, failed }: Pinned, { out, err }: Pick<Terminal, "out" | "err">): void {
+function report({ results, taken, gone, failed }: Pinned, { out, err }: Terminal): void {
   const of = (outcome: string) => results.filter((result) => result.outcome === outcome);
   // The first three of one reason, such as a host out of reach.
   for (const [reason, all] of Map.groupBy(failed, (each) => each.slice(each.lastIndexOf(": ") + 2))) {

@@ -25,8 +25,6 @@ import { planAtRef } from "./gitBase.ts";
 import { jsonOf } from "./printed.ts";
 import { programEntry, readStack, stackChoices, stackCommand } from "./project.ts";
 
-const levelChoices = [...levels, lostData] as const;
-
 const declaration = stackCommand()
   .description(
     "Runs the program with a simulated cloud and shows what it would make. Needs no account, no credentials, no root and no network. Values that only the cloud knows are fakes of the same form and length.",
@@ -42,7 +40,7 @@ const declaration = stackCommand()
       "--fail-on <LEVEL>",
       `exit with 1 when a finding is at this level or worse; ${lostData}: also with 3 where the change of --diff loses data, addresses or their protection`,
     )
-      .choices(levelChoices)
+      .choices([...levels, lostData] as const)
       .default("error" as const),
   )
   .option(

@@ -19,8 +19,6 @@ const nodeFates = [
   "stays",
 ] as const;
 
-type NodeFate = (typeof nodeFates)[number];
-
 /** Names of machines are in the comment. */
 const nodes = list(record({ name: z.string().regex(/^[a-z0-9-]{1,60}$/), fate: z.enum(nodeFates) }));
 
@@ -63,7 +61,7 @@ export const statusWords: Readonly<Record<Status, string>> = {
   same: "no change",
 };
 
-const fates: Readonly<Record<NodeFate, string>> = {
+const fates: Readonly<Record<(typeof nodeFates)[number], string>> = {
   refused: "**refused**",
   replaced: "**replaced**",
   "may-be-replaced": "may be replaced",
@@ -120,8 +118,6 @@ function nodeCell(nodes: Overview["pools"], names: number): string {
 }
 
 function findingCell({ newFindings, goneFindings }: Overview): string {
-  if (newFindings + goneFindings === 0) return "same";
-  return [newFindings > 0 ? `${newFindings} new` : "", goneFindings > 0 ? `${goneFindings} gone` : ""]
-    .filter((text) => text !== "")
-    .join(", ");
+  const parts = [newFindings > 0 ? `${newFindings} new` : "", goneFindings > 0 ? `${goneFindings} gone` : ""];
+  return parts.filter((text) => text !== "").join(", ") || "same";
 }

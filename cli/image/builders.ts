@@ -28,7 +28,6 @@ interface Build {
 
 const script = "C:\\Windows\\Temp\\bake.ps1";
 const call = `powershell.exe -NoProfile -ExecutionPolicy Bypass -File ${script}`;
-const restartMinutes = 30;
 
 /** Takes away what Packer came in by, after its last command: a process of WMI outlives Packer's session. */
 const closeDoor = [
@@ -59,7 +58,7 @@ function provisioners() {
   return [
     { file: { source: `${hcl("path.root")}/bake.ps1`, destination: script } },
     run([call], [0, 3010]),
-    { "windows-restart": { restart_timeout: `${restartMinutes}m` } },
+    { "windows-restart": { restart_timeout: "30m" } },
     run([call]),
     run([`${call} -Seal -Sysprep`]),
     {

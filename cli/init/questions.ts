@@ -54,12 +54,12 @@ export async function answers(
 }
 
 async function answerOf<T>(option: string | undefined, question: Question<T>, ask: Terminal["ask"]): Promise<T> {
-  const mistake = (answer: string) => `--${question.option} ${answer}: is not allowed; allowed: ${question.allowed}`;
   if (option !== undefined || ask === undefined) {
     const answer = option ?? question.preset;
     if (answer === undefined) throw new UsageError(`init needs --${question.option}; allowed: ${question.allowed}`);
     const value = question.read(answer);
-    if (value === undefined) throw new UsageError(mistake(answer));
+    if (value === undefined)
+      throw new UsageError(`--${question.option} ${answer}: is not allowed; allowed: ${question.allowed}`);
     return value;
   }
   const { preset } = question;
