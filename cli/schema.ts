@@ -44,16 +44,6 @@ export const command = commandOf(
   },
 );
 
-/** A setting in the reference. */
-interface Row {
-  /** Path below `config`, without the prefix: `pools[].autoscale.min`. */
-  readonly path: string;
-  readonly allowed: string;
-  /** `required`, the default as it is written in JSON, or empty. */
-  readonly otherwise: string;
-  readonly description: string;
-}
-
 /**
  * The reference of a stack file's settings as Markdown.
  *
@@ -82,7 +72,8 @@ export function configurationMarkdown(schema: JsonSchema): string {
       .flatMap(({ key, schema, required }) => [
         `## ${configPrefix}${key}`,
         "",
-        ...list([row(key, schema, required), ...rowsBelow(key, schema, known)]),
+        ...entriesOf(key, schema, required, known),
+        "",
       ]),
   ];
   return lines.join("\n").replaceAll(/\n{3,}/g, "\n\n");
@@ -95,55 +86,52 @@ function partsOf(schema: JsonSchema): JsonSchema | undefined {
 }
 
 /**
- * Rows of a setting's fields. Those that an earlier setting has in the same words are not repeated: `known` names it by
+ * Entries of a setting's fields. Those that an earlier setting has in the same words are not repeated: `known` names it by
  * them.
  */
-function rowsBelow(path: string, schema: JsonSchema, known: Map<string, string>): readonly Row[] {
+function entriesBelow(path: string, schema: JsonSchema, known: Map<string, string>): readonly string[] {
   const parts = partsOf(schema);
   if (parts === undefined) return [];
   const stem = parts === schema ? path : `${path}[]`;
   const fields = Object.entries(parts.properties ?? {}).map(([key, value]) => {
     const path = `${stem}.${key}`;
     const required = parts.required?.includes(key) ?? false;
-    return { schema: value, required, rows: rowsOf(path, value, required, known) };
+    return { schema: value, required, entries: entriesOf(path, value, required, known) };
   });
-  return /[.[]/.test(path) ? fields.flatMap(({ rows }) => rows) : inGroups(fields);
+  return /[.[]/.test(path) ? fields.flatMap(({ entries }) => entries) : inGroups(fields);
 }
 
-function rowsOf(path: string, schema: JsonSchema, required: boolean, known: Map<string, string>): readonly Row[] {
-  const own = row(path, schema, required);
+function entriesOf(path: string, schema: JsonSchema, required: boolean, known: Map<string, string>): readonly string[] {
   const below = partsOf(schema);
-  if (below === undefined) return [own];
+  if (below === undefined) return [entryOf(path, schema, required)];
   const fields = JSON.stringify([below.properties, below.required]);
   const earlier = known.get(fields);
-  if (earlier !== undefined)
-    return [{ ...own, description: `${own.description} Its keys are those of \`${earlier}\`.`.trim() }];
+  if (earlier !== undefined) return [entryOf(path, schema, required, `Its keys are those of \`${earlier}\`.`)];
   known.set(fields, path);
-  return [own, ...rowsBelow(path, schema, known)];
+  return [entryOf(path, schema, required), ...entriesBelow(path, schema, known)];
 }
 
 /** Entries with a heading over each group, if there are several. */
 function inGroups(
-  settings: readonly { readonly schema: JsonSchema; readonly required: boolean; readonly rows: readonly Row[] }[],
-): readonly Row[] {
+  settings: readonly { readonly schema: JsonSchema; readonly required: boolean; readonly entries: readonly string[] }[],
+): readonly string[] {
   const groups = grouped(settings);
   return groups.flatMap(([group, own]) => [
-    ...(groups.length < 2 ? [] : [{ path: "", allowed: "", otherwise: "", description: group }]),
-    ...own.flatMap(({ rows }) => rows),
+    ...(groups.length < 2 ? [] : ["", `**${group}**`, ""]),
+    ...own.flatMap(({ entries }) => entries),
   ]);
 }
 
-function row(path: string, schema: JsonSchema, required: boolean): Row {
-  return {
-    path,
-    allowed: allowedText(schema),
-    otherwise: required
-      ? "required"
-      : schema.default === undefined
-        ? ""
-        : `default \`${JSON.stringify(schema.default)}\``,
-    description: [ownerOf(path)?.words.title, schema.description].filter((part) => part !== undefined).join(": "),
-  };
+/**
+ * An entry: what is allowed, whether it is required or its default as it is written in JSON, and what it means.
+ *
+ * @param path below `config`, without the prefix: `pools[].autoscale.min`
+ */
+function entryOf(path: string, schema: JsonSchema, required: boolean, more = ""): string {
+  const preset = schema.default === undefined ? "" : `default \`${JSON.stringify(schema.default)}\``;
+  const form = [allowedText(schema), required ? "required" : preset].filter((part) => part !== "").join("; ");
+  const meaning = [ownerOf(path)?.words.title, schema.description].filter((part) => part !== undefined).join(": ");
+  return `- \`${path}\` (${form}): ${entry(`${meaning} ${more}`)}`;
 }
 
 /** What is allowed: the error messages' words, shortened. */
@@ -164,18 +152,6 @@ const shorter: readonly (readonly [long: RegExp, short: string])[] = [
   [/ items$/g, ""],
   [/^an? (?=list|mapping|text)/g, ""],
 ];
-
-/** An entry for each setting: what is allowed, whether it is required or its default, and what it means. */
-function list(rows: readonly Row[]): readonly string[] {
-  return [
-    ...rows.flatMap(({ path, allowed, otherwise, description }) =>
-      path === ""
-        ? ["", `**${description}**`, ""]
-        : [`- \`${path}\` (${[allowed, otherwise].filter((part) => part !== "").join("; ")}): ${entry(description)}`],
-    ),
-    "",
-  ];
-}
 
 /** Text of an entry: a new line would end it, an angle bracket would start a tag. */
 function entry(text: string): string {
