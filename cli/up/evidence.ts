@@ -1,7 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
-import type { CoreV1Event, V1Node } from "@kubernetes/client-node";
 import { messageOf } from "../../components/model/messages.ts";
 import { hidesValue } from "../../components/model/problem.ts";
 import project from "../../package.json" with { type: "json" };
@@ -108,21 +107,20 @@ async function inside(kubeconfig: string): Promise<object> {
     core.listNode(),
     core.listEventForAllNamespaces({ limit: mostEvents }),
   ]);
-  return { nodes: nodes.map(nodeOf), events: events.map(eventOf) };
+  return {
+    nodes: nodes.map(({ metadata, status }) => ({
+      name: metadata?.name,
+      pool: metadata?.labels?.["fenestra.dev/pool"],
+      createdAt: metadata?.creationTimestamp,
+      info: status?.nodeInfo,
+      conditions: status?.conditions,
+    })),
+    events: events.map(({ involvedObject, reason, message, count, firstTimestamp, lastTimestamp }) => ({
+      object: `${involvedObject.kind} ${involvedObject.namespace ?? ""}/${involvedObject.name}`,
+      ...{ reason, message, count, firstTimestamp, lastTimestamp },
+    })),
+  };
 }
-
-const nodeOf = ({ metadata, status }: V1Node): object => ({
-  name: metadata?.name,
-  pool: metadata?.labels?.["fenestra.dev/pool"],
-  createdAt: metadata?.creationTimestamp,
-  info: status?.nodeInfo,
-  conditions: status?.conditions,
-});
-
-const eventOf = ({ involvedObject, reason, message, count, firstTimestamp, lastTimestamp }: CoreV1Event): object => ({
-  object: `${involvedObject.kind} ${involvedObject.namespace ?? ""}/${involvedObject.name}`,
-  ...{ reason, message, count, firstTimestamp, lastTimestamp },
-});
 
 /** Whole values of a kubeconfig that nobody else may have. */
 function secretsOf(kubeconfig: string | undefined): readonly string[] {
