@@ -119,9 +119,7 @@ function rootOf(commands: Commands, called: string | undefined, declaration: Com
 
 /** commander takes whatever follows as the value, a forgotten one too: `--out --json`. */
 function refuseOptionsAsValues(declaration: CommandUnknownOpts | undefined, args: readonly string[]): void {
-  const flags = new Set(
-    declaration?.options.flatMap(({ required, long, short }) => (required ? [long, short] : [])) ?? [],
-  );
+  const flags = new Set(declaration?.options.flatMap(({ required, long, short }) => (required ? [long, short] : [])));
   for (const [index, flag] of args.entries()) {
     const value = args[index + 1] ?? "";
     if (flags.has(flag) && /^-./.test(value))

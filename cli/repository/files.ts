@@ -57,7 +57,6 @@ export function withVersion(text: string, { commit, tag }: Pinned): string {
 /** All but the stack files. @param program its folder in the repository @param from its folder now */
 export function repositoryFiles(program: string, from: string, pinned: Pinned): Files {
   const own = (file: string) => readFileSync(path.join(from, file), "utf8");
-  const workflows = callable.map((name) => `.github/workflows/${name}.yml`);
   return {
     "Pulumi.yaml": projectIn(own("Pulumi.yaml"), program),
     "ci/Pulumi.yaml": projectIn(own("examples/ci/Pulumi.yaml"), program),
@@ -79,7 +78,10 @@ ${program}/cli/fenestra stacks
       ? {}
       : {
           ...Object.fromEntries(
-            workflows.map((file) => [file, caller(path.basename(file, ".yml"), own(file), program, pinned)]),
+            callable.map((name) => {
+              const file = `.github/workflows/${name}.yml`;
+              return [file, caller(name, own(file), program, pinned)];
+            }),
           ),
           ".github/CODEOWNERS": `# Whoever changes these changes what runs with rights in the cloud. Put your teams here.
 /${program} @OWNER/platform
