@@ -156,7 +156,7 @@ function releaseArtifacts(version: string): readonly Artifact[] {
   return (["linux", "windows"] as const).flatMap((os) =>
     releasePrograms[os].map((name) =>
       unknown({
-        ...{ name, version, os, arch: "amd64", algorithm: "sha256", digest: null, source: "" },
+        ...{ name, version, os, arch: "amd64", algorithm: "sha256" },
         url: `https://dl.k8s.io/release/v${version}/bin/${os}/amd64/${name}`,
       }),
     ),
@@ -205,11 +205,11 @@ function withNamed(lock: readonly Artifact[], versions: Versions): readonly Arti
 
 const newImage = (name: string, version: string, os: string | undefined): Artifact => {
   const url = `${name}:v${version}`;
-  const form = { arch: "any", algorithm: "sha256", digest: null, source: "" } as const;
+  const form = { arch: "any", algorithm: "sha256" } as const;
   return unknown({ name, version, os: os === "linux" || os === "windows" ? os : "any", url, ...form });
 };
 
-function unknown({ checksumUrl: _, replaces: __, ...row }: Artifact): Artifact {
+function unknown({ checksumUrl: _, replaces: __, ...row }: Omit<Artifact, "digest" | "source">): Artifact {
   const url = isImage(row) ? undefined : checksumUrl(row);
   return { ...row, digest: null, source: "not recorded yet", ...(url === undefined ? {} : { checksumUrl: url }) };
 }
