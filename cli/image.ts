@@ -32,7 +32,7 @@ export const command = commandOf(declaration, image, {
 async function image(values: ReturnType<typeof declaration.opts>, terminal: Terminal): Promise<ExitCode> {
   const { out, err, progress } = terminal;
   const { stack, config } = readStack("image", values, terminal);
-  const { spec, pool, base, folder, pull } = asked(values, stack, config);
+  const { spec, pool, base, pull } = asked(values, stack, config);
   progress(`planning ${stack}`);
   const plan = await makePlan({ stack, config, entry: programEntry });
   const builder = builders[spec.cloud];
@@ -55,8 +55,8 @@ async function image(values: ReturnType<typeof declaration.opts>, terminal: Term
     { path: "bake.pkr.json", content: `${JSON.stringify(builder.template(build), null, 2)}\n` },
     { path: "README.md", content: readme(build, vendors, pulled) },
   ];
-  writePlan(folder, written);
-  out(`${written.map(({ path }) => path).join(", ")} in ${folder}\n`);
+  writePlan(values.out, written);
+  out(`${written.map(({ path }) => path).join(", ")} in ${values.out}\n`);
   if (pulled.length < images.length)
     err(`not pulled, without a digest: ${images.filter((reference) => !pulled.includes(reference)).join(", ")}\n`);
   return exitCodes.fine;
@@ -90,7 +90,7 @@ function asked(
     throw new UsageError(
       `--pull ${bare.join(", ")} has no digest; allowed: a reference that ends in @sha256:<64 digits>`,
     );
-  return { spec, pool, base, folder: values.out, pull };
+  return { spec, pool, base, pull };
 }
 
 function filesOf({ machines }: Plan, { name }: WindowsPool): PlanMachine["files"] {

@@ -60,11 +60,7 @@ async function makeRepository(workflows: string | undefined, { out, err }: Termi
     );
   const folder = path.relative(top, programFolder);
   const pinned = pinnedIn(programFolder, workflows);
-  out(
-    writeFiles(top, repositoryFiles(folder, programFolder, pinned))
-      .map((line) => `${line}\n`)
-      .join(""),
-  );
+  for (const line of writeFiles(top, repositoryFiles(folder, programFolder, pinned))) out(`${line}\n`);
   if (pinned.repository === undefined)
     err(
       `No workflows: the origin of ${folder} is not on GitHub. Allowed: --workflows OWNER/NAME, or ${folder}/examples/ci by hand.\n`,

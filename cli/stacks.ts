@@ -67,7 +67,7 @@ export const command = commandOf(
     const folder = stacksOf(findProject());
     if (deployable) {
       const { names, leftOut } = deployableStacks(folder);
-      err(leftOut.map((line) => `${line}\n`).join(""));
+      for (const line of leftOut) err(`${line}\n`);
       out(`${JSON.stringify(names)}\n`);
       return exitCodes.fine;
     }

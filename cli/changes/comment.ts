@@ -1,5 +1,5 @@
 import { lstatSync, readFileSync } from "node:fs";
-import { changesSchema, type StackChange, type Status, table } from "./stackChange.ts";
+import { changesSchema, type StackChange, statuses, table } from "./stackChange.ts";
 
 // Runs with a token that may write to the repository, on what anyone's branch left: it takes every text as hostile.
 
@@ -29,10 +29,9 @@ export function failureComment({ sha, runUrl }: CommentSource): string {
  * A block for which there is no room is left out.
  */
 export function changesComment(changes: readonly StackChange[], { sha, runUrl }: CommentSource): string {
-  const order: readonly Status[] = ["failed", "changed", "unknown", "added", "removed"];
   const differing = changes
     .filter(({ status }) => status !== "same")
-    .toSorted((a, b) => order.indexOf(a.status) - order.indexOf(b.status));
+    .toSorted((a, b) => statuses.indexOf(a.status) - statuses.indexOf(b.status));
   const shown = differing.slice(0, mostStacks);
   const same = changes.filter(({ status }) => status === "same").slice(0, mostStacks);
   const parts = shown.flatMap(partsOf);
