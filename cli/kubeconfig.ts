@@ -65,13 +65,13 @@ function addTo(config: KubeConfig, file: string) {
   const more = new KubeConfig();
   more.loadFromFile(file);
   const isNew =
-    (known: readonly { readonly name: string }[] = []) =>
+    (known: readonly { readonly name: string }[]) =>
     ({ name }: { readonly name: string }) =>
       !known.some((each) => each.name === name);
   config.loadFromOptions({
-    clusters: [...(config.clusters ?? []), ...more.clusters.filter(isNew(config.clusters))],
-    users: [...(config.users ?? []), ...more.users.filter(isNew(config.users))],
-    contexts: [...(config.contexts ?? []), ...more.contexts.filter(isNew(config.contexts))],
+    clusters: [...config.clusters, ...more.clusters.filter(isNew(config.clusters))],
+    users: [...config.users, ...more.users.filter(isNew(config.users))],
+    contexts: [...config.contexts, ...more.contexts.filter(isNew(config.contexts))],
     currentContext: config.currentContext || more.currentContext,
   });
 }
