@@ -45,9 +45,9 @@ export function changesComment(changes: readonly StackChange[], { sha, runUrl }:
       "",
       ...some.flatMap(block),
     ].join("\n");
-  const fits = (some: readonly Part[]): boolean => Buffer.byteLength(build(some)) <= commentLimit - leftOut.length;
   const told: Part[] = [];
-  for (const part of parts) if (fits([...told, part])) told.push(part);
+  for (const part of parts)
+    if (Buffer.byteLength(build([...told, part])) <= commentLimit - leftOut.length) told.push(part);
   return `${build(told)}${told.length < parts.length ? leftOut : ""}`;
 }
 

@@ -108,7 +108,8 @@ export function httpPublishers(via?: string, timeoutMs = 20_000): Publishers {
       if (!response.ok) throw new Error(`HTTP ${response.status}`);
       return await use(response);
     } catch (error) {
-      throw new Error(`${url}: ${isLate(error) ? `no answer within ${timeoutMs / 1000} s` : reasonOf(error)}`);
+      const isLate = error instanceof Error && error.name === "TimeoutError";
+      throw new Error(`${url}: ${isLate ? `no answer within ${timeoutMs / 1000} s` : reasonOf(error)}`);
     }
   }
 
@@ -126,8 +127,6 @@ export function httpPublishers(via?: string, timeoutMs = 20_000): Publishers {
     },
   };
 }
-
-const isLate = (error: unknown) => error instanceof Error && error.name === "TimeoutError";
 
 /** In one line; an answer of another form by its fields. */
 export const reasonOf = (error: unknown): string =>

@@ -33,13 +33,17 @@ export async function evidenceOf(session: Session | undefined, notes: Notes, cod
     }
   };
   const kubeconfig = await attempt(() => session?.engine.kubeconfig());
+  const commit = spawnSync("git", ["-C", programFolder, "rev-parse", "HEAD"], { encoding: "utf8" }).stdout ?? "";
   const found = {
     stack: session?.stack,
     place: session && { cloud: session.spec.cloud, region: session.spec.region },
     outcome: code,
     startedAt: notes.startedAt,
     endedAt: new Date().toISOString(),
-    versions: { ...versions(), pulumi: session?.pulumi, kubernetes: session?.spec.kubernetes.version },
+    versions: {
+      ...{ fenestra: project.version, commit: commit.trim(), node: process.version },
+      ...{ pulumi: session?.pulumi, kubernetes: session?.spec.kubernetes.version },
+    },
     steps: notes.steps,
     timeline: notes.timeline,
     userData: await attempt(async () => digests((await session?.engine.state()) ?? [])),
@@ -48,11 +52,6 @@ export async function evidenceOf(session: Session | undefined, notes: Notes, cod
     checks: existsSync(notes.junit) ? readFileSync(notes.junit, "utf8").split("\n") : [],
   };
   return withoutSecrets(found, secretsOf(kubeconfig));
-}
-
-function versions(): Readonly<Record<string, string>> {
-  const commit = spawnSync("git", ["-C", programFolder, "rev-parse", "HEAD"], { encoding: "utf8" }).stdout ?? "";
-  return { fenestra: project.version, commit: commit.trim(), node: process.version };
 }
 
 /** SHA-256 of the user data of each resource, as the state has it. */
