@@ -125,8 +125,8 @@ async function orReason<T>(action: () => Promise<T>): Promise<T | string> {
   try {
     return await action();
   } catch (error) {
-    const expected = [ConfigError, UsageError, ProgramFailure];
-    if (error instanceof Error && expected.some((kind) => error instanceof kind)) return error.message;
+    if (error instanceof ConfigError || error instanceof UsageError || error instanceof ProgramFailure)
+      return error.message;
     throw error;
   }
 }

@@ -98,7 +98,7 @@ function cells({ status, overview }: StackChange): readonly string[] {
 
 function statusCell(status: Status, { refused, lost }: Overview): string {
   const alarms = [refused > 0 ? `**${refused} refused**` : "", lost > 0 ? "**data is lost**" : ""];
-  return [...alarms.filter((text) => text !== ""), statusWords[status]].join(", ");
+  return [...alarms, statusWords[status]].filter((text) => text !== "").join(", ");
 }
 
 /** `**replaced**: win2019; rolled one by one: linux, win2022`; at most `names` in all. */

@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import { z } from "zod";
 import { loadConfig } from "../../components/config/load.ts";
@@ -9,7 +8,7 @@ import { formProblem } from "../../components/model/json.ts";
 import { harmless } from "../../components/model/messages.ts";
 import { type ExitCode, exitCodes, type Terminal, UsageError } from "../exit.ts";
 import { programFolder } from "../packages.ts";
-import { findProject, readStack, stacksOf } from "../project.ts";
+import { findProject, readStack } from "../project.ts";
 import { type Engine, engineOf, findPulumi } from "./engine.ts";
 import { accountLine, ownPlace, type Place } from "./places.ts";
 import { watchEngine } from "./progress.ts";
@@ -107,7 +106,7 @@ async function openSession(
   const { signal } = interrupt;
   const spec = clusterSpec(loadConfig(config));
   const found = findProject();
-  const file = path.join(fileURLToPath(stacksOf(found)), `Pulumi.${stack}.yaml`);
+  const file = path.join(found.stacks, `Pulumi.${stack}.yaml`);
   const [project, secrets] = [readProject(found.root), settingsIn(file, secretsShape)];
   const [command, place] = await Promise.all([
     findPulumi(readProject(programFolder).requiredPulumiVersion, interrupt),
