@@ -83,7 +83,6 @@ function checked(values: ReturnType<typeof declaration.opts>) {
     loadBalancer,
     sources,
     limitMs: Number(timeout) * 1000,
-    prefix: "fenestra-verify",
     outbound: outbound === "none" ? undefined : outbound,
   };
 }

@@ -79,8 +79,8 @@ export async function clusterFacts(
 const accountMs = 30_000;
 
 /** Makes a run's namespace, and waits for the account `default`, which pods need. */
-export async function makeNamespace(api: ClusterApi, prefix: string): Promise<string> {
-  const name = `${prefix}-${randomBytes(3).toString("hex")}`;
+export async function makeNamespace(api: ClusterApi): Promise<string> {
+  const name = `fenestra-verify-${randomBytes(3).toString("hex")}`;
   await api.core.createNamespace({
     body: { apiVersion: "v1", kind: "Namespace", metadata: { name, labels: verifyNamespaceLabels } },
   });
@@ -151,8 +151,6 @@ interface VerifyOptions {
   readonly onResults?: (results: readonly CheckResult[]) => void;
   /** Time limit of each check. */
   readonly limitMs: number;
-  /** Beginning of the namespace's name. */
-  readonly prefix: string;
 }
 
 /** @returns whether the cluster does not answer */
@@ -191,12 +189,12 @@ export async function orSaid<T>(
 export async function verify(
   api: ClusterApi,
   checks: readonly VerifyCheck[],
-  { onResults, limitMs, prefix }: VerifyOptions,
+  { onResults, limitMs }: VerifyOptions,
   { out, err, paint = plain }: Output,
 ): Promise<boolean> {
   const started = performance.now();
   const line = (text: string): string => timed(text, performance.now() - started, paint);
-  const namespace = await orSaid(api, { err }, () => makeNamespace(api, prefix));
+  const namespace = await orSaid(api, { err }, () => makeNamespace(api));
   if (namespace === undefined) return false;
   err(`namespace ${namespace}; ${checks.length} checks, at most ${limitMs / 1000} s each\n`);
   const { interrupted, release } = untilInterrupted(namespace, err);

@@ -29,7 +29,7 @@ export async function verifyRun(kubeconfig: string, pools: readonly ExpectedPool
   config.loadFromString(kubeconfig);
   const api = clusterApi(config, config.getCurrentCluster()?.server ?? "");
   const facts = await clusterFacts(api, asked);
-  const namespace = await makeNamespace(api, "fenestra-verify");
+  const namespace = await makeNamespace(api);
   return {
     // Pods prove nothing where nodes lack their labels and taints.
     checks: needing(pools.map(poolRegistrationId), checkList({ ...facts, beforeProbes: true })),

@@ -157,7 +157,7 @@ describe("calls of verify and status", () => {
       await ask(said({ kind: "Status", message: "namespaces is forbidden" }, status), async (api) => {
         const err: string[] = [];
         const terminal = { out: assert.fail, err: (words: string) => void err.push(words) };
-        assert.equal(await verify(api, [], { limitMs: 1, prefix: "x" }, terminal), false);
+        assert.equal(await verify(api, [], { limitMs: 1 }, terminal), false);
         assert.match(err.join(""), why);
       });
   });
