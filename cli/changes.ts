@@ -10,7 +10,7 @@ import { commandOf, type ExitCode, exitCodes, lostData, requireFolder, type Term
 import { npmCi, openCheckout } from "./gitBase.ts";
 import { writePlan } from "./plan.ts";
 import { changesJson } from "./printed.ts";
-import { findProject, namesIn, programEntry, stacksOf, useTransforms } from "./project.ts";
+import { findProject, namesIn, stacksOf, useTransforms } from "./project.ts";
 
 const declaration = new Declaration()
   .description(
@@ -76,7 +76,7 @@ async function compareSince(
         stacks,
         plan: async (stack, account) =>
           makePlan({
-            ...{ stack, account, entry: programEntry },
+            ...{ stack, account },
             ...{ config: readStackFile(stack, folder), passphrase: hasPassphrase(stack, folder) },
           }),
       },

@@ -13,7 +13,7 @@ import { makePlan } from "../plan/report/makePlan.ts";
 import { commandOf, type ExitCode, exitCodes, requireFolder, several, type Terminal, UsageError } from "./exit.ts";
 import { builders, readme } from "./image/builders.ts";
 import { writePlan } from "./plan.ts";
-import { programEntry, readStack, stackChoices, stackCommand } from "./project.ts";
+import { readStack, stackChoices, stackCommand } from "./project.ts";
 
 const declaration = stackCommand()
   .description(
@@ -34,7 +34,7 @@ async function image(values: ReturnType<typeof declaration.opts>, terminal: Term
   const { stack, config } = readStack("image", values, terminal);
   const { spec, pool, base, pull } = asked(values, stack, config);
   progress(`planning ${stack}`);
-  const plan = await makePlan({ stack, config, entry: programEntry });
+  const plan = await makePlan({ stack, config });
   const builder = builders[spec.cloud];
   const vendors = builder.vendors(pool, base);
   const images = [

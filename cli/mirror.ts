@@ -4,7 +4,7 @@ import { makePlan } from "../plan/report/makePlan.ts";
 import { mirrorList, mirrorText } from "../plan/report/mirrorList.ts";
 import { commandOf, exitCodes } from "./exit.ts";
 import { jsonOf } from "./printed.ts";
-import { programEntry, readStack, stackChoices, stackCommand } from "./project.ts";
+import { readStack, stackChoices, stackCommand } from "./project.ts";
 
 export const command = commandOf(
   stackCommand()
@@ -16,7 +16,7 @@ export const command = commandOf(
     const { stack, config } = readStack("mirror", options, terminal);
     terminal.progress(`planning ${stack}`);
     const spec = clusterSpec(loadConfig(config));
-    const list = mirrorList(await makePlan({ stack, config, entry: programEntry }), spec);
+    const list = mirrorList(await makePlan({ stack, config }), spec);
     terminal.out(options.json ? jsonOf("mirror", list) : mirrorText(list));
     const without = [...list.files, ...list.images].filter(({ digest }) => digest === null).length;
     terminal.note(

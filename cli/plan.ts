@@ -23,7 +23,7 @@ import {
 import { fold } from "./fold.ts";
 import { planAtRef } from "./gitBase.ts";
 import { jsonOf } from "./printed.ts";
-import { programEntry, readStack, stackChoices, stackCommand } from "./project.ts";
+import { readStack, stackChoices, stackCommand } from "./project.ts";
 
 const declaration = stackCommand()
   .description(
@@ -65,14 +65,7 @@ async function plan(values: ReturnType<typeof declaration.opts>, terminal: Termi
   const asOf = dateOf(values.asOf);
   progress(`planning ${stack}`);
   const base = values.diff === undefined ? undefined : await readBase(values.diff, stack, values.stackDir);
-  const plan = await makePlan({
-    stack,
-    config,
-    entry: programEntry,
-    asOf,
-    passphrase,
-    account: base?.cluster.accountId,
-  });
+  const plan = await makePlan({ stack, config, asOf, passphrase, account: base?.cluster.accountId });
   const diff = base === undefined ? undefined : diffPlans(base, plan);
   if (values.out !== undefined) {
     writePlan(values.out, planFiles(plan, diff));

@@ -5,10 +5,10 @@ import { answerText, summary } from "../check/account/report.ts";
 import { loadConfig } from "../components/config/load.ts";
 import { outcomes } from "../components/gates/account/question.ts";
 import { placeOf, simulatedCloud } from "../plan/fakes/cloud.ts";
-import { runProgram } from "../plan/program/runProgram.ts";
+import { programEntry, runProgram } from "../plan/program/runProgram.ts";
 import { commandOf, exitCodes, several, UsageError } from "./exit.ts";
 import { jsonOf } from "./printed.ts";
-import { programEntry, readStack, stackChoices, stackCommand } from "./project.ts";
+import { readStack, stackChoices, stackCommand } from "./project.ts";
 
 export const command = commandOf(
   stackCommand()

@@ -14,9 +14,6 @@ import {
 import { type Terminal, UsageError, withUserFile } from "./exit.ts";
 import { programFolder } from "./packages.ts";
 
-/** Started by Pulumi. */
-export const programEntry = path.join(programFolder, "index.ts");
-
 export interface Project {
   /** Folder of Pulumi.yaml. */
   readonly root: string;

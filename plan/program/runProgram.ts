@@ -1,8 +1,11 @@
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import * as runtime from "@pulumi/pulumi/runtime/index.js";
 import { ConfigError, ProgramFailure } from "../../components/model/problem.ts";
 import { connected, type OutputMode, type RecordedHook, RecordingEngine, type SimulatedCloud } from "./engine.ts";
 import type { RecordedProgram } from "./recorded.ts";
+
+/** Started by Pulumi. */
+export const programEntry = fileURLToPath(new URL("../../index.ts", import.meta.url));
 
 export interface ProgramRun {
   /** A module whose default export deploys: the project's `index.ts`. */
@@ -94,12 +97,12 @@ async function collectErrors(action: () => Promise<void>): Promise<readonly Erro
  *
  * @throws ProgramError
  */
-export function requireSameResources(entry: string, preview: RecordedProgram, update: RecordedProgram): void {
+export function requireSameResources(preview: RecordedProgram, update: RecordedProgram): void {
   const [before, after] = [namesOf(preview), namesOf(update)];
   const alone = (ours: ReadonlySet<string>, theirs: ReadonlySet<string>, when: string) =>
     [...ours].flatMap((each) => (theirs.has(each) ? [] : new Error(`it makes ${each} only while outputs are ${when}`)));
   const errors = [...alone(before, after, "unknown"), ...alone(after, before, "known")];
-  if (errors.length > 0) throw new ProgramError(entry, errors);
+  if (errors.length > 0) throw new ProgramError(programEntry, errors);
 }
 
 const namesOf = ({ resources }: RecordedProgram) => new Set(resources.map(({ type, name }) => `${type} ${name}`));

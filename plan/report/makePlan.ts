@@ -23,7 +23,7 @@ import { grouped } from "../finding.ts";
 import { type Plan, type PlanMachine, type PlanPool, type PlanResource, planVersion } from "../plan.ts";
 import { secretsInUserData } from "../program/leaks.ts";
 import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
-import { ProgramError, requireSameResources, runProgram } from "../program/runProgram.ts";
+import { ProgramError, programEntry, requireSameResources, runProgram } from "../program/runProgram.ts";
 import { unknownInputs } from "../providers/declared.ts";
 import { specAsSent } from "./asSent.ts";
 import { findings } from "./findings.ts";
@@ -32,7 +32,6 @@ export interface PlanRequest {
   readonly stack: string;
   /** The stack file as Pulumi hands it to a program. */
   readonly config: Readonly<Record<string, string>>;
-  readonly entry: string;
   /** Day to judge support by, ISO date. */
   readonly asOf?: string | undefined;
   /** Whether the stack's secrets hang on a passphrase. */
@@ -47,13 +46,13 @@ export interface PlanRequest {
  * @throws ConfigError for a mistake in the stack file; ProgramError when the program fails, when the two runs make other
  *   resources, or when the user's transforms leave some that no plan can be made of.
  */
-export async function makePlan({ stack, config, entry, asOf, account, passphrase }: PlanRequest): Promise<Plan> {
+export async function makePlan({ stack, config, asOf, account, passphrase }: PlanRequest): Promise<Plan> {
   const spec = clusterSpec(loadConfig(config));
   const simulate = simulatedCloud(placeOf(config, account), "fake");
-  const run = { entry, stack, config, simulate };
+  const run = { entry: programEntry, stack, config, simulate };
   const preview = await runProgram({ ...run, mode: "unknown-outputs" });
   const program = await runProgram({ ...run, mode: "known-outputs" });
-  requireSameResources(entry, preview, program);
+  requireSameResources(preview, program);
   const transforms = process.env[transformsVariable];
   const transformed = transforms !== undefined && existsSync(transforms) ? transforms : undefined;
   if (transformed !== undefined) refuseUnknownInputs(program, transformed);

@@ -10,7 +10,7 @@ import type { Breakage } from "./negativeControls.ts";
 
 /** What `fenestra mirror` tells of a stack with a mirror of files or a proxy; `undefined` for others. */
 export async function mirrorSettings(
-  { entry, stack, config }: PlanRequest,
+  { stack, config }: PlanRequest,
   stackConfig: StackConfig,
   authority: KeyAndCertificate | undefined,
   change: Breakage["mirror"],
@@ -20,7 +20,7 @@ export async function mirrorSettings(
   if (artifacts === undefined && change !== undefined)
     throw new Error(`${stack} has no fenestra:mirror.artifacts, so nothing can be left out of its mirror`);
   if (artifacts === undefined && httpProxy === undefined) return undefined;
-  const list = mirrorList(await makePlan({ stack, config, entry }), clusterSpec(stackConfig));
+  const list = mirrorList(await makePlan({ stack, config }), clusterSpec(stackConfig));
   const issuers = access.signIn.map(({ issuer }) => new URL(issuer).hostname);
   return {
     artifacts,

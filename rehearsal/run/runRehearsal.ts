@@ -11,7 +11,7 @@ import { messageOf } from "../../components/model/messages.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
-import { runProgramWithHooks } from "../../plan/program/runProgram.ts";
+import { programEntry, runProgramWithHooks } from "../../plan/program/runProgram.ts";
 import type { Applied } from "../api/apply.ts";
 import { bringUpChecks } from "../checks/bringUp.ts";
 import type { RehearsalCheck, RehearsalTools } from "../checks/context.ts";
@@ -54,8 +54,6 @@ export interface KeptView {
   readonly shells: ReadonlyMap<string, readonly string[]>;
 }
 
-const entry = path.join(import.meta.dirname, "../../index.ts");
-
 /**
  * The whole rehearsal of a stack, inside its own namespaces. The caller then ends the process, and the kernel takes
  * everything down.
@@ -77,7 +75,7 @@ async function runTheProgram({ programs, progress, ...options }: RehearsalOption
   const stackConfig = loadConfig(config);
   const simulate = simulatedCloud(placeOf(config), "real");
   const { program, hooks } = await runProgramWithHooks({
-    entry: updateFrom === undefined ? entry : path.join(updateFrom, "index.ts"),
+    entry: updateFrom === undefined ? programEntry : path.join(updateFrom, "index.ts"),
     stack,
     config,
     mode: "known-outputs",
@@ -102,7 +100,7 @@ export async function makeWorld(ran: Ran, options: Surroundings) {
   const cloud = simulateCloud(program, spec);
   const decode = (machine: SimulatedMachine): DecodedMachine => decodeMachine(machine, cloud, breakage?.payload);
   const decoded = cloud.machines.map(decode);
-  const updates = new Updates({ stack, config, entry, program, simulate, cloud, decode, progress });
+  const updates = new Updates({ stack, config, entry: programEntry, program, simulate, cloud, decode, progress });
   if (updateFrom !== undefined) progress.line("this is the cluster of the older program; this one updates it");
   const next = updateTo ?? (updateFrom === undefined ? undefined : options);
   // The simulated publishers have what these machines download too.
@@ -110,7 +108,7 @@ export async function makeWorld(ran: Ran, options: Surroundings) {
   progress.line(
     `machines: ${decoded.map(({ machine }) => machine.name).join(", ")}; from here on only their user data and the simulated stores are read`,
   );
-  const settings = await mirrorSettings({ entry, stack, config }, stackConfig, ran.authority, breakage?.mirror);
+  const settings = await mirrorSettings({ stack, config }, stackConfig, ran.authority, breakage?.mirror);
   const infra = await buildSimulatedInfra(cloud, [...decoded, ...coming], spec.network.cidrs, workFolder, settings);
   progress.line("network, metadata service, TLS endpoints, load balancers and artifact server are up (simulated)");
   if (infra.mirror !== undefined) progress.line(mirrorLine(infra.mirror));

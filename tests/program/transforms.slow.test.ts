@@ -92,8 +92,7 @@ describe("transforms beside the stack files", function () {
   });
 
   it("are refused for an argument that a type does not have, at any depth, and take none of the program's own for one", async () => {
-    const plan = (stack: string, text: string) =>
-      within(text, () => makePlan({ stack, config: stackConfig(stack), entry }));
+    const plan = (stack: string, text: string) => within(text, () => makePlan({ stack, config: stackConfig(stack) }));
     const tagAll =
       "export const transforms = [({ props, opts }) => ({ props: { ...props, tags: props.tags ?? {} }, opts })];";
     await assert.rejects(plan("azure-dev", tagAll), /azure-native:network:Subnet \S+ has no tags$/m);

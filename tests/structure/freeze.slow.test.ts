@@ -17,7 +17,6 @@ type Texts = Readonly<Record<string, string>>;
 const file = path.join(import.meta.dirname, "freeze.yaml");
 const kept: Readonly<Record<string, Texts>> = parse(readFileSync(file, "utf8")) ?? {};
 const root = path.join(import.meta.dirname, "../..");
-const entry = path.join(root, "index.ts");
 
 const digest = (text: string) => createHash("sha256").update(text).digest("hex").slice(0, 10);
 
@@ -28,7 +27,7 @@ function textsBy<T>(items: readonly T[], part: (item: T) => string): Texts {
 
 /** The parts of `plan --json`: resources by provider, machines by role, their user data, findings, all else. */
 async function planParts(stack: string, config: Readonly<Record<string, string>>): Promise<Texts> {
-  const { findings, machines, resources, ...rest } = await makePlan({ stack, config, entry });
+  const { findings, machines, resources, ...rest } = await makePlan({ stack, config });
   // A machine's files are told by its role: else each change of them would move the provider's resources too.
   const userData = /\[user data, [^\]]*\]/g;
   const text = JSON.stringify(resources);
