@@ -64,12 +64,12 @@ function row(replaces: readonly string[], more: Omit<ReplacementRow, "replaces">
   return { replaces, ...more };
 }
 
-/** Everything older is gone when the retention gets shorter. `key` holds its days, wherever in the inputs. */
-function older(key: string, what: string): NonNullable<ReplacementRow["forgets"]> {
+/** Everything older is gone when the retention gets shorter. `key` holds its days, wherever in the inputs; `none`: 0. */
+function older(key: string, what: string, none = 0): NonNullable<ReplacementRow["forgets"]> {
   const least = (inputs: unknown): number =>
     Math.min(
-      ...[...JSON.stringify(inputs ?? null).matchAll(new RegExp(`"${key}":(\\d+)`, "g"))].map(([, days]) =>
-        Number(days),
+      ...[...JSON.stringify(inputs ?? null).matchAll(new RegExp(`"${key}":(\\d+)`, "g"))].map(
+        ([, days]) => Number(days) || none,
       ),
     );
   return (old, now) => (least(now) < least(old) ? `${what} older than ${least(now)} days` : undefined);
@@ -118,7 +118,7 @@ const awsRows: Readonly<Record<string, ReplacementRow>> = {
   "aws:autoscaling/lifecycleHook:LifecycleHook": awsRow(["name"]),
   "aws:cloudwatch/logGroup:LogGroup": awsRow(["name", "logGroupClass?"], {
     data: "the logs in it",
-    forgets: older("retentionInDays", "logs"),
+    forgets: older("retentionInDays", "logs", Number.POSITIVE_INFINITY),
   }),
   "aws:cloudwatch/logStream:LogStream": awsRow(["name", "logGroupName"], { data: "the logs in it" }),
   "aws:ebs/volume:Volume": awsRow(

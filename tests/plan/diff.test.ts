@@ -10,6 +10,7 @@ import { diffPlans, type NodeChange } from "../../plan/diff/compare.ts";
 import { type Compared, findOperations } from "../../plan/diff/operations.ts";
 import { diffText, verdict } from "../../plan/diff/text.ts";
 import type { Plan, PlanMachine, PlanResource } from "../../plan/plan.ts";
+import { replacementRow } from "../../plan/replacement/table.ts";
 import { withMocks } from "../support/mocks.ts";
 import { bareMachine, barePlan, barePool, bareResource, planOf } from "../support/planOf.ts";
 import { stackConfig } from "../support/stacks.ts";
@@ -183,6 +184,17 @@ kept /run.sh
 });
 
 describe("what a change does", () => {
+  it("forgets logs by their retention, which 0 ends, and snapshots by theirs, which 0 does not", () => {
+    const forgets = (type: string, key: string, old: number, now: number) =>
+      replacementRow(type)?.forgets?.({ a: { [key]: old } }, { a: { [key]: now } });
+    const logs = ["aws:cloudwatch/logGroup:LogGroup", "retentionInDays"] as const;
+    const snapshots = ["azure-native:storage:ManagementPolicy", "daysAfterModificationGreaterThan"] as const;
+    assert.deepEqual(
+      [forgets(...logs, 30, 0), forgets(...logs, 0, 30), forgets(...logs, 30, 7), forgets(...snapshots, 7, 0)],
+      [undefined, "logs older than 30 days", "logs older than 7 days", "snapshots of etcd older than 0 days"],
+    );
+  });
+
   const resource = (type: string, inputs: object, options: Compared["options"] = {}, name = "now"): Compared => ({
     ...{ urn: `urn:pulumi:s::p::${type}::${name}`, type, name, custom: true, inputs, options },
     ...{ propertyDependencies: {}, provider: null },
