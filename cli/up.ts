@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { Command as Declaration, Option } from "@commander-js/extra-typings";
@@ -259,6 +259,15 @@ export function refuseLostKubeconfig(cluster: string, file: string): void {
     throw new UsageError(`--kubeconfig ${file} is not the kubeconfig of ${cluster} alone; allowed: another file`);
 }
 
+/** Whole or not at all: half of one would be taken for somebody else's. */
+export function writeKubeconfig(file: string, text: string): void {
+  const next = `${file}.new`;
+  // The mode is that of a new file alone.
+  rmSync(next, { force: true });
+  writeFileSync(next, text, { mode: 0o600, flag: "wx" });
+  renameSync(next, file);
+}
+
 function kubeconfigStep({ stack, engine }: Session, { kubeconfig: file }: Options): Step {
   return {
     id: "kubeconfig",
@@ -270,9 +279,7 @@ function kubeconfigStep({ stack, engine }: Session, { kubeconfig: file }: Option
     run: async () => {
       const text = await engine.kubeconfig();
       if (text === undefined) throw new Error("the stack has no output kubeconfig");
-      // The mode is that of a new file alone.
-      rmSync(file, { force: true });
-      writeFileSync(file, text, { mode: 0o600, flag: "wx" });
+      writeKubeconfig(file, text);
       return `export KUBECONFIG=${quoted(path.resolve(file))}`;
     },
   };

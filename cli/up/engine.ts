@@ -119,7 +119,12 @@ function commandOf({ command, version }: PulumiCommand, { signal, follow }: Inte
     ): Promise<Ended> => {
       signal.throwIfAborted();
       const words = [...args, "--non-interactive"];
-      const more = { PULUMI_AUTOMATION_API: "true", PULUMI_SKIP_UPDATE_CHECK: "true" };
+      const more = {
+        ...{ PULUMI_AUTOMATION_API: "true", PULUMI_SKIP_UPDATE_CHECK: "true" },
+        // A stack is made before its file has the key (pkg/cmd/pulumi/stack/io.go, CreateStack): cut off between the
+        // two, Pulumi would ask for a passphrase.
+        PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER: "true",
+      };
       const ended = await run(command, words, { cwd, env: { ...env, ...more }, onOutput, onError, started: follow });
       if (ended.code === 0) return ended;
       const said = ended.stderr.trim() || ended.stdout.trim().split("\n").slice(-20).join("\n");

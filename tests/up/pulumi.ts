@@ -26,6 +26,9 @@ const line = `${isCopy ? "copy: " : ""}${told}${quick ? " quickly" : ""}`;
 if (words[0] === "version") console.log("v3.270.0");
 else {
   if (process.env.PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION !== "true") process.exit(90);
+  // What has no key in its file either, as `stack init` that was cut off leaves it, would want a passphrase.
+  if (/^(refresh|preview|up)$/.test(words[0] ?? "") && process.env.PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER !== "true")
+    process.exit(91);
   appendFileSync(own("calls"), `${line}\n`);
   if (FAILS !== "" && line.includes(FAILS)) {
     await tell();

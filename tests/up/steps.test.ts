@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { DiffKind } from "@pulumi/pulumi/automation/index.js";
 import { stringify } from "yaml";
@@ -12,6 +13,8 @@ import { placeOfState } from "../../cli/up/session.ts";
 import { Declined, quoted, runSteps, type Step, type StepRecord } from "../../cli/up/steps.ts";
 import { counted, difference, refuseLostKubeconfig } from "../../cli/up.ts";
 import { suiteFolder } from "../support/suite.ts";
+
+const up = path.join(import.meta.dirname, "../../cli/up.ts");
 
 describe("the steps of up and down", () => {
   const folder = suiteFolder();
@@ -74,6 +77,21 @@ describe("the steps of up and down", () => {
       writeFileSync(file, odd);
       assert.throws(() => refuseLostKubeconfig("demo", file), /not the kubeconfig of demo alone/);
     }
+  });
+
+  it("leave the kubeconfig of before where the next cannot be written whole", () => {
+    const file = path.join(folder, "kept");
+    writeFileSync(file, "of before");
+    const write = (size: number) => {
+      const program = `(await import("${up}")).writeKubeconfig("${file}", "x".repeat(${size}))`;
+      // A file of at most a KiB, as on a disk that gets full.
+      const limited = 'ulimit -f 1; exec "$0" --input-type=module --eval "$1"';
+      return spawnSync("bash", ["-c", limited, process.execPath, program], { encoding: "utf8" });
+    };
+    assert.match(write(5_000).stderr, /EFBIG/);
+    assert.equal(readFileSync(file, "utf8"), "of before");
+    assert.equal(write(500).status, 0);
+    assert.deepEqual([readFileSync(file, "utf8"), statSync(file).mode & 0o777], ["x".repeat(500), 0o600]);
   });
 
   it("leave what replaces a machine as it was, though the engine's refresh takes the program's", () => {
