@@ -137,6 +137,8 @@ export interface QuotaNeed {
   readonly limit: number;
   /** What others use. */
   readonly others: number;
+  /** What of the cluster's goes only when an update has made all else. */
+  readonly leaving?: number;
   readonly counts: readonly [first: number, rolling?: number, most?: number];
   /** Whether the cluster runs already: then its pools must roll. */
   readonly runs?: boolean;
@@ -144,15 +146,16 @@ export interface QuotaNeed {
 }
 
 export function* shortOf(need: QuotaNeed): Generator<Objection> {
-  const { what, quota, limit, others, counts, runs = false, raise } = need;
+  const { what, quota, limit, others, leaving = 0, counts, runs = false, raise } = need;
   const [first, rolling = first, most = rolling] = counts;
   const text = (count: number, when = ""): string =>
-    `${count} ${what} are needed${when}; the quota ${quota} is ${limit}, others use ${others}`;
-  const mend = raise(most + others);
+    `${count} ${what} are needed${when}; the quota ${quota} is ${limit}, others use ${others}${leaving > 0 ? `, and ${leaving} go only at the end of an update` : ""}`;
+  const taken = others + leaving;
+  const mend = raise(most + taken);
   if (limit < 0) yield notAsked(`the quota ${quota} is told as ${limit}`);
-  else if (first + others > limit) yield refused(text(first), mend);
-  else if (rolling + others > limit) yield (runs ? refused : doubtful)(text(rolling, " while pools roll"), mend);
-  else if (most + others > limit) yield doubtful(text(most, " when pools are at their largest"), mend);
+  else if (first + taken > limit) yield refused(text(first), mend);
+  else if (rolling + taken > limit) yield (runs ? refused : doubtful)(text(rolling, " while pools roll"), mend);
+  else if (most + taken > limit) yield doubtful(text(most, " when pools are at their largest"), mend);
 }
 
 /** `a, b and 3 more`. */

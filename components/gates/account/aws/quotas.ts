@@ -118,16 +118,22 @@ export const quotaQuestions: readonly Question<AwsNeeds>[] = [
         const used = all.filter(
           (each) => codeOf(each.text("InstanceType"), each.text("InstanceLifecycle", "") === "spot") === quota,
         );
-        const others = used
-          .filter((each) => !isOwn(each, cluster, goes))
-          .reduce(
-            (sum, each) => sum + each.number("CpuOptions.CoreCount") * each.number("CpuOptions.ThreadsPerCore"),
-            0,
-          );
+        const coresOf = (isCounted: (each: Reply) => boolean): number =>
+          used
+            .filter(isCounted)
+            .reduce(
+              (sum, each) => sum + each.number("CpuOptions.CoreCount") * each.number("CpuOptions.ThreadsPerCore"),
+              0,
+            );
+        // A pool with another name comes before the old one goes.
+        const leaves = (each: Reply): boolean =>
+          goes === undefined && isOwn(each, cluster) && !machines.some(({ name }) => isOwn(each, cluster, name));
         yield* coresShort("AWS", group, largest, {
           what: first.spot ? "vCPUs for spot" : "vCPUs",
           quota: isDefault ? `${quota}, AWS's default,` : quota,
-          ...{ limit, others },
+          limit,
+          others: coresOf((each) => !isOwn(each, cluster, goes)),
+          leaving: coresOf(leaves),
           runs: used.some((each) => isOwn(each, cluster)),
           raise: raise("ec2", quota),
         });
@@ -190,13 +196,25 @@ export const quotaQuestions: readonly Question<AwsNeeds>[] = [
   {
     // One rule for each network that may call the API.
     id: "rule-quota",
-    async *run({ program }, ask) {
+    async *run({ program, cluster }, ask) {
       const rules = resourcesOfType(program, "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule");
-      const groups = Map.groupBy(rules, ({ inputs }) => textOf(inputs.securityGroupId));
-      const counts = [Math.max(...[...groups.values()].map((each) => each.length))] as const;
-      const [what, quota] = ["inbound rules of a security group", "L-0EA8095F"];
+      const quota = "L-0EA8095F";
       const { limit } = await quotaOf(ask, "vpc", quota);
-      yield* shortOf({ what, quota, limit, others: 0, counts, raise: raise("vpc", quota) });
+      const present = (await ask("ec2:DescribeSecurityGroups")).list("SecurityGroups");
+      for (const [id, group] of Map.groupBy(rules, ({ inputs }) => textOf(inputs.securityGroupId))) {
+        const name = textOf(mapOf(resourceOfId(program, id ?? null)?.inputs.tags).Name);
+        // Each network's rule is a resource of its own, made before the rules of others go.
+        const leaving = present
+          .filter((each) => name !== undefined && isOwn(each, cluster, name))
+          .flatMap((each) => each.list("IpPermissions", []))
+          .flatMap((each) => each.list("IpRanges", []))
+          .filter((each) => !group.some(({ inputs }) => textOf(inputs.cidrIpv4) === each.text("CidrIp")));
+        yield* shortOf({
+          ...{ what: "inbound rules of a security group", quota, limit, others: 0, leaving: leaving.length },
+          counts: [group.length],
+          raise: (value) => `${raise("vpc", quota)(value)}, or change fewer networks of fenestra:access at once`,
+        });
+      }
     },
   },
   ...[...new Set(countedThings.map(([id]) => id))].map(counting),

@@ -1,5 +1,5 @@
 import { mapOf } from "../../values.ts";
-import { coresShort, made } from "../needs.ts";
+import { coresShort, made, texts } from "../needs.ts";
 import { type Ask, notAsked, type Question, type Reply, shortOf } from "../question.ts";
 import { skusOf, vcpusOf } from "./machines.ts";
 import { type AzureMachine, type AzureNeeds, path } from "./needs.ts";
@@ -14,6 +14,7 @@ async function usagesOf(ask: Ask, { subscription, region }: AzureNeeds, provider
 
 /** Machines of one size: this cluster's, or those that go. */
 interface Running {
+  readonly name: string;
   readonly size: string;
   readonly isSpot: boolean;
   readonly count: number;
@@ -30,6 +31,7 @@ async function running(ask: Ask, { group, goes, cluster }: AzureNeeds): Promise<
         goes === undefined ? each.text("tags.fenestra:cluster", "") === cluster : each.text("name", "") === goes;
       if (!isOwn) continue;
       all.push({
+        name: each.text("name", ""),
         size: each.text("sku.name", "") || each.text("properties.hardwareProfile.vmSize"),
         isSpot: each.text("properties.virtualMachineProfile.priority", "") === "Spot",
         count: each.number("sku.capacity", 1),
@@ -97,6 +99,9 @@ export const quotaQuestions: readonly Question<AzureNeeds>[] = [
       const skuOf = await skusOf(ask, needs);
       const usages = await usagesOf(ask, needs, "Compute");
       const own = await running(ask, needs);
+      const names = needs.program.resources.flatMap(({ inputs: { vmScaleSetName, vmName } }) =>
+        texts([vmScaleSetName ?? vmName ?? null]).map((name) => name.toLowerCase()),
+      );
       const familyOf = (size = ""): string => skuOf(size)?.text("family", "") ?? "";
       const quotasOf = ({ spot, sizes: [size] }: AzureMachine): readonly string[] =>
         spot ? ["lowPriorityCores"] : ["cores", familyOf(size)];
@@ -115,12 +120,17 @@ export const quotaQuestions: readonly Question<AzureNeeds>[] = [
           (needs.goes === undefined
             ? sizes.has(size.toLowerCase())
             : isSpot || quota === "cores" || quota === familyOf(size));
-        const ownCores = own.filter(isCounted).reduce((sum, { size, count }) => sum + count * vcpusOf(skuOf(size)), 0);
+        // A pool with another name comes before the old one goes.
+        const leaves = ({ name }: Running): boolean => needs.goes === undefined && !names.includes(name.toLowerCase());
+        const coresOf = (all: readonly Running[]): number =>
+          all.reduce((sum, { size, count }) => sum + count * vcpusOf(skuOf(size)), 0);
+        const ownCores = coresOf(own.filter(isCounted));
         yield* coresShort("Azure", group, vcpus, {
           what: "vCPUs",
           quota: `${quota} of ${needs.region}`,
           limit: found.number("limit"),
           others: Math.max(0, found.number("currentValue") - ownCores),
+          leaving: coresOf(own.filter(isCounted).filter(leaves)),
           runs: ownCores > 0,
           raise: raise(needs, "Compute", quota),
         });
