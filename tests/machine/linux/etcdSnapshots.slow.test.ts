@@ -218,6 +218,38 @@ describeOnMachine("restoring a snapshot", () => {
     );
   });
 
+  it("takes no name with a time to come for the newest", () => {
+    const here = running();
+    here.write(
+      "/store/list",
+      "<R><Key>aws-prod/cp-1/2026-01-03T.db.gz</Key><Key>aws-prod/cp-0/2999-01-01T.db.gz</Key></R>",
+    );
+    const says = /aws-prod\/cp-0\/2999-01-01T\.db\.gz has a time to come/;
+    for (const [words, code] of [
+      [["--newest"], 1],
+      [[], 2],
+    ] as const)
+      assert.deepEqual(here.fails(code, says, restore, ...words).matching(/^(systemctl|crictl)/), [], words.join());
+    assert.equal(here.read(log), "old");
+    here.runOrFail(restore, "aws-prod/cp-1/2026-01-03T.db.gz");
+  });
+
+  it("says which snapshot it waits for, and not for ever", () => {
+    const here = running();
+    const bound =
+      'if [[ $1 == --timeout && $3 == 9 ]]; then echo "bound $2" >&2; shift 2; set -- --timeout 1 "$@"; fi; /usr/bin/flock "$@"';
+    here.writeScript(`${commandFolder}/flock`, `#!/bin/bash\n${bound}\n`);
+    const held = (seconds: number): readonly string[] => [
+      ...["bash", "-c"],
+      `mkdir -p /run/fenestra; exec 7>/run/fenestra/snapshots.lock; /usr/bin/flock 7; /usr/bin/sleep ${seconds} & exec 7>&-; exec ${restore} aws-prod/cp-1/2026-01-03T.db.gz`,
+    ];
+    const { output, matching } = here.fails(1, /it is still being sent: .*systemctl stop/, ...held(4));
+    assert.match(output, /a snapshot is being sent: waiting .*\nbound 300\n/);
+    assert.deepEqual([matching(/^(systemctl|crictl)/), here.read(log)], [[], "old"]);
+    assert.match(here.runOrFail(...held(0.5)).output, /a snapshot is being sent/);
+    assert.equal(here.read(log), "restored\n");
+  });
+
   it("refuses a newer etcd's snapshot, and takes an older one's", () => {
     const here = running();
     here.write("/store/list", "<R><Key>aws-prod/cp-1/2026-01-03T.db.gz</Key></R>");
@@ -317,6 +349,7 @@ describeOnMachine("restoring a snapshot", () => {
     here.write("/store/snapshot", "x".repeat(512));
     const { output, matching } = here.runOrFail(restore, "aws-prod/cp-1/2026-01-03T.db.gz");
     assert.match(output, /restored aws-prod\/cp-1\/2026-01-03T\.db\.gz; this machine has waited for data/);
+    assert.match(output, /where no machine has data, and aws-prod\S+gz was restored before, restore "aws-prod\S+gz 2"/);
     assert.equal(here.read("/var/lib/etcd-data/etcd/member/wal/0.wal"), "restored\n");
     assert.match(matching(/^etcdutl snapshot restore/)[0] ?? "", / --skip-hash-check /);
     const services = matching(/^systemctl/);

@@ -68,8 +68,13 @@ start() {
 }
 
 # newest: names end with the time, so that of all members is the last by that part. A copy from before a start has the
-# time of the copy: the database may be of a member that had been away for days.
-newest() { blob_list "$CLUSTER/" | awk -F / '!/-before-start\.db\.gz$/ { print $NF, $0 }' | sort | tail -n 1 | cut -d' ' -f2; }
+# time of the copy: the database may be of a member that had been away for days. A machine's clock may have been ahead.
+newest() {
+  local name
+  name=$(blob_list "$CLUSTER/" | awk -F / '!/-before-start\.db\.gz$/ { print $NF, $0 }' | sort | tail -n 1 | cut -d' ' -f2) || return 1
+  [[ ${name##*/} < $(date -u +%Y-%m-%dT%H-%M-%SZ) ]] || die "$name has a time to come: choose one of --list by what is known of the clocks"
+  printf '%s\n' "$name"
+}
 
 was=
 snapshot=$*
@@ -120,7 +125,10 @@ fi
 
 umask 077
 exec 9>"$scratch/snapshots.lock"
-flock 9
+if ! flock --nonblock 9; then
+  log "a snapshot is being sent: waiting five minutes at most"
+  flock --timeout 300 9 || die "it is still being sent: try again, or lose it by systemctl stop fenestra-{etcd-snapshot,bootstrap}.service"
+fi
 if [[ $1 != --resume ]]; then
   own_bootstrap
   was=$(ls "$stopped" 2>/dev/null || true)
@@ -187,6 +195,8 @@ exchange() {
       "every machine again, and then \"$name $(((seen + 10 ** 9 - 1) / 10 ** 9))\" on every one"
     aside=$ETCD_MOUNT/before-restore.$(date -u +%s)
     mv "$ETCD_DATA/member" "$aside"
+  elif [[ $snapshot == "$name" ]]; then
+    log "no data here tells what clients have seen: where no machine has data, and $name was restored before, restore \"$name 2\""
   fi
   mv "$data/etcd/member" "$ETCD_DATA/member"
   # A member that has begun is not exchanged once more.
