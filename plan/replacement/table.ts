@@ -64,12 +64,12 @@ function row(replaces: readonly string[], more: Omit<ReplacementRow, "replaces">
   return { replaces, ...more };
 }
 
-/** Everything older is gone when the retention gets shorter. `key` holds its days, wherever in the inputs; `none`: 0. */
-function older(key: string, what: string, none = 0): NonNullable<ReplacementRow["forgets"]> {
+/** Everything older is gone when the retention gets shorter. `key` holds its days, wherever in the inputs. */
+function older(key: string, what: string, zeroMeans = 0): NonNullable<ReplacementRow["forgets"]> {
   const least = (inputs: unknown): number =>
     Math.min(
       ...[...JSON.stringify(inputs ?? null).matchAll(new RegExp(`"${key}":(\\d+)`, "g"))].map(
-        ([, days]) => Number(days) || none,
+        ([, days]) => Number(days) || zeroMeans,
       ),
     );
   return (old, now) => (least(now) < least(old) ? `${what} older than ${least(now)} days` : undefined);
@@ -154,7 +154,10 @@ const awsRows: Readonly<Record<string, ReplacementRow>> = {
     when: { instanceTenancy: (_, now) => now === "dedicated" },
   }),
   "aws:ec2/vpcDhcpOptions:VpcDhcpOptions": awsRow([
-    ...["domainName", "domainNameServers", "ipv6AddressPreferredLeaseTime", "netbiosNameServers", "netbiosNodeType"],
+    "domainName",
+    "domainNameServers",
+    "netbiosNameServers",
+    "netbiosNodeType",
     "ntpServers",
   ]),
   "aws:ec2/vpcDhcpOptionsAssociation:VpcDhcpOptionsAssociation": awsRow(["vpcId"]),

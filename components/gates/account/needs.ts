@@ -64,6 +64,13 @@ export function made<Resource extends KnownResource>(
 export const texts = (list: PropertyValue | undefined): readonly string[] =>
   listOf(list).flatMap((each) => textOf(each) ?? []);
 
+/** Tells whether a program names a machine or pool so, in any case: what it no longer names goes after all else is made. */
+export function namesOf({ resources }: Resources): (name?: string) => boolean {
+  const names = resources.map(({ inputs: { tags, vmScaleSetName, vmName } }) => [tags, vmScaleSetName, vmName]);
+  const written = JSON.stringify(names).toLowerCase();
+  return (name = "") => written.includes(`"${name.toLowerCase()}"`);
+}
+
 /** What a quota lacks of the cores of machines, at first, while pools roll, and at most. @param cloud which tells sizes */
 export function* coresShort<Machine extends MachineNeed>(
   cloud: string,

@@ -16,8 +16,6 @@ import { type MachineNeed, type Needs, type NeedsOf, type Place, settingOf, text
 
 export interface AwsMachine extends MachineNeed {
   readonly template: PropertyMap;
-  /** Its tag `Name`. */
-  readonly name: string | undefined;
   /** `undefined` where the user data is not known. */
   readonly isWindows: boolean | undefined;
 }
@@ -81,7 +79,6 @@ function instance(program: Resources, resource: KnownResource): AwsMachine {
   const card = resourceOfId(program, mapOf(inputs.primaryNetworkInterface).networkInterfaceId);
   return {
     ...common(template, resource),
-    name: textOf(mapOf(inputs.tags).Name),
     sizes: texts([template.instanceType ?? null]),
     // One goes before the next comes.
     ...{ count: 1, surge: 0, most: 1, spot: false },
@@ -113,15 +110,11 @@ function group(program: Resources, resource: KnownResource): readonly AwsMachine
     rolling: Math.ceil((count * healthy) / 100),
     most: Math.max(count, numberOf(inputs.maxSize) ?? 0),
   };
-  const [name] = listOf(inputs.tags).flatMap((tag) =>
-    mapOf(tag).key === "Name" ? (textOf(mapOf(tag).value) ?? []) : [],
-  );
   return [false, true]
     .map((spot): AwsMachine => {
       const share = (machines: number): number => (spot ? machines - onDemand(machines) : onDemand(machines));
       return {
         ...common(template, resource),
-        name,
         sizes: overrides.length > 0 ? overrides : texts([template.instanceType ?? null]),
         count: share(whole.count),
         surge: share(whole.rolling) - share(whole.count),

@@ -1,5 +1,5 @@
 import { listOf, mapOf, resourceOfId, resourcesOfType, textOf } from "../../values.ts";
-import { coresShort, made } from "../needs.ts";
+import { coresShort, made, namesOf } from "../needs.ts";
 import { type Ask, doubtful, notAsked, type Question, type Reply, shortOf } from "../question.ts";
 import { sizesOf } from "./machines.ts";
 import type { AwsMachine, AwsNeeds } from "./needs.ts";
@@ -101,7 +101,8 @@ export const quotaQuestions: readonly Question<AwsNeeds>[] = [
     // Counted with others' use, with surge, and up to the autoscalers' bounds.
     id: "vcpu-quota",
     ofMachine: true,
-    async *run({ machines, cluster, goes }, ask) {
+    async *run({ program, machines, cluster, goes }, ask) {
+      const isNamed = namesOf(program);
       const sizeOf = await sizesOf(ask, machines);
       const vcpus = (size: string): number => sizeOf(size)?.number("VCpuInfo.DefaultVCpus") ?? 0;
       // Of several sizes the largest that the account has.
@@ -125,9 +126,8 @@ export const quotaQuestions: readonly Question<AwsNeeds>[] = [
               (sum, each) => sum + each.number("CpuOptions.CoreCount") * each.number("CpuOptions.ThreadsPerCore"),
               0,
             );
-        // A pool with another name comes before the old one goes.
         const leaves = (each: Reply): boolean =>
-          goes === undefined && isOwn(each, cluster) && !machines.some(({ name }) => isOwn(each, cluster, name));
+          goes === undefined && isOwn(each, cluster) && !isNamed(each.find("Tags", "Key", "Name")?.text("Value"));
         yield* coresShort("AWS", group, largest, {
           what: first.spot ? "vCPUs for spot" : "vCPUs",
           quota: isDefault ? `${quota}, AWS's default,` : quota,

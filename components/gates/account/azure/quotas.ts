@@ -1,5 +1,5 @@
 import { mapOf } from "../../values.ts";
-import { coresShort, made, texts } from "../needs.ts";
+import { coresShort, made, namesOf } from "../needs.ts";
 import { type Ask, notAsked, type Question, type Reply, shortOf } from "../question.ts";
 import { skusOf, vcpusOf } from "./machines.ts";
 import { type AzureMachine, type AzureNeeds, path } from "./needs.ts";
@@ -99,9 +99,7 @@ export const quotaQuestions: readonly Question<AzureNeeds>[] = [
       const skuOf = await skusOf(ask, needs);
       const usages = await usagesOf(ask, needs, "Compute");
       const own = await running(ask, needs);
-      const names = needs.program.resources.flatMap(({ inputs: { vmScaleSetName, vmName } }) =>
-        texts([vmScaleSetName ?? vmName ?? null]).map((name) => name.toLowerCase()),
-      );
+      const isNamed = namesOf(needs.program);
       const familyOf = (size = ""): string => skuOf(size)?.text("family", "") ?? "";
       const quotasOf = ({ spot, sizes: [size] }: AzureMachine): readonly string[] =>
         spot ? ["lowPriorityCores"] : ["cores", familyOf(size)];
@@ -120,8 +118,7 @@ export const quotaQuestions: readonly Question<AzureNeeds>[] = [
           (needs.goes === undefined
             ? sizes.has(size.toLowerCase())
             : isSpot || quota === "cores" || quota === familyOf(size));
-        // A pool with another name comes before the old one goes.
-        const leaves = ({ name }: Running): boolean => needs.goes === undefined && !names.includes(name.toLowerCase());
+        const leaves = ({ name }: Running): boolean => needs.goes === undefined && !isNamed(name);
         const coresOf = (all: readonly Running[]): number =>
           all.reduce((sum, { size, count }) => sum + count * vcpusOf(skuOf(size)), 0);
         const ownCores = coresOf(own.filter(isCounted));
