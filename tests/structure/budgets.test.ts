@@ -16,15 +16,15 @@ interface Budget {
 const others = /^(?!(components|plan|check|rehearsal|cli|docs|tests)\/)/;
 
 const words: Readonly<Record<string, Budget>> = {
-  components: { paths: /^components\//, most: 211_801, aim: 178_000 },
-  plan: { paths: /^plan\//, most: 37_996, aim: 38_000 },
-  check: { paths: /^check\//, most: 23_865, aim: 24_000 },
-  rehearsal: { paths: /^rehearsal\//, most: 62_247, aim: 62_000 },
-  cli: { paths: /^cli\//, most: 33_310, aim: 18_000 },
-  "examples, ci, root": { paths: others, most: 22_996, aim: 18_000 },
-  docs: { paths: /^docs\//, most: 36_271, aim: 38_000 },
-  tests: { paths: /^tests\//, most: 188_634, aim: 192_000 },
-  whole: { paths: /^/, most: 617_120, aim: 570_000 },
+  components: { paths: /^components\//, most: 211_925, aim: 178_000 },
+  plan: { paths: /^plan\//, most: 38_000, aim: 38_000 },
+  check: { paths: /^check\//, most: 23_843, aim: 24_000 },
+  rehearsal: { paths: /^rehearsal\//, most: 62_180, aim: 62_000 },
+  cli: { paths: /^cli\//, most: 32_915, aim: 18_000 },
+  "examples, ci, root": { paths: others, most: 22_993, aim: 18_000 },
+  docs: { paths: /^docs\//, most: 36_268, aim: 38_000 },
+  tests: { paths: /^tests\//, most: 189_715, aim: 192_000 },
+  whole: { paths: /^/, most: 617_839, aim: 570_000 },
 };
 const files: Budget = { paths: /^/, most: 867, aim: 950 };
 
