@@ -23,8 +23,8 @@ const words: Readonly<Record<string, Budget>> = {
   cli: { paths: /^cli\//, most: 32_915, aim: 18_000 },
   "examples, ci, root": { paths: others, most: 22_993, aim: 18_000 },
   docs: { paths: /^docs\//, most: 36_268, aim: 38_000 },
-  tests: { paths: /^tests\//, most: 189_715, aim: 192_000 },
-  whole: { paths: /^/, most: 617_839, aim: 570_000 },
+  tests: { paths: /^tests\//, most: 189_775, aim: 192_000 },
+  whole: { paths: /^/, most: 617_899, aim: 570_000 },
 };
 const files: Budget = { paths: /^/, most: 867, aim: 950 };
 
