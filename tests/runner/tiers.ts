@@ -120,7 +120,7 @@ export const tiers = {
 const nightOf: Readonly<Record<string, readonly string[]>> = {
   "rehearsal/": ["rehearsal/controls", "aws-prod --full", "azure-prod --full"],
   "components/gates/": ["gates/faults"],
-  "components/machine/linux/": ["rehearsal/controls", "aws-prod --full", "azure-prod --full"],
+  "components/machine/linux/": ["rehearsal/controls", "aws-prod --full", "azure-prod --full", "linux/faults"],
   "components/machine/": ["rehearsal/controls"],
   "components/nodeController/": ["nodeController/table"],
   "components/podNetworks/": ["rehearsal/controls", "azure-cni --full"],

@@ -23,10 +23,10 @@ const words: Readonly<Record<string, Budget>> = {
   cli: { paths: /^cli\//, most: 32_915, aim: 18_000 },
   "examples, ci, root": { paths: others, most: 22_993, aim: 18_000 },
   docs: { paths: /^docs\//, most: 36_268, aim: 38_000 },
-  tests: { paths: /^tests\//, most: 189_775, aim: 192_000 },
-  whole: { paths: /^/, most: 617_899, aim: 570_000 },
+  tests: { paths: /^tests\//, most: 190_865, aim: 192_000 },
+  whole: { paths: /^/, most: 618_989, aim: 570_000 },
 };
-const files: Budget = { paths: /^/, most: 867, aim: 950 };
+const files: Budget = { paths: /^/, most: 868, aim: 950 };
 
 // What programs write does not count.
 const written = /(package-lock\.json|go\.mod|\.sum|lock\.json|schema\.json)$/;

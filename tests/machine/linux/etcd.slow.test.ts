@@ -7,6 +7,7 @@ import {
   describeOnMachine,
   machine,
   realEtcd,
+  rows,
   secretPrefix,
   spec,
   withEtcd,
@@ -26,13 +27,6 @@ function listed(member: string): string {
   const client = begun === undefined ? `https://${addresses[Number(index)]}:2379` : "";
   return `${id}, ${name === "" ? "unstarted" : "started"}, ${name}, ${peer(index).slice(5)}, ${client}, ${begun === "*"}\n`;
 }
-
-/** Rows of a table in a text, each by the names of its columns; bars stand between cells. */
-const rows = <Name extends string>(names: readonly Name[], text: string): readonly ((name: Name) => string)[] =>
-  text
-    .trim()
-    .split("\n")
-    .map((line) => (name) => line.split("|")[names.indexOf(name)] ?? "");
 
 const marked = "initialised 2026-01-01T00:00:00Z by cp-1";
 

@@ -13,6 +13,7 @@ import {
   describeOnMachine,
   identity,
   machine,
+  runningControlPlane as running,
   type Sandbox,
   secretPrefix,
   spec,
@@ -173,18 +174,6 @@ zj0EAwIDSQAwRgIhAJU7VwiB7k0ddA6OJMXJ8J0UyIi2GXBG0PL66JC2Z0ztAiEA
 /QVaPS9syA2+E4fAgD83+RP8fIy4zogrCGxwZaQmXd8=
 -----END CERTIFICATE-----
 `;
-
-/** The first control-plane machine where its static pods run, with certificates that are valid for two days. */
-function running(): Sandbox {
-  const here = controlPlane();
-  const certificate = here.read("/etc/kubernetes/pki/ca.crt");
-  for (const name of ["etcd/ca", "etcd/server", "front-proxy-ca", "apiserver"])
-    here.write(`/etc/kubernetes/pki/${name}.crt`, certificate);
-  for (const name of ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"])
-    here.write(`/etc/kubernetes/manifests/${name}.yaml`, name);
-  here.set({ CA_WARNING_DAYS: 1, URGENT_DAYS: 1 });
-  return here;
-}
 
 describeOnMachine("renewal of certificates", () => {
   const renew = "/opt/fenestra/renew-certificates.sh";

@@ -43,8 +43,8 @@ const scripts: Readonly<Record<string, string>> = {
 };
 const call = readFileSync(`${fakes}/call`, "utf8");
 
-/** Ways of failing that `fakes/call` has. */
-const faults = ["fail", "cut", "idle", "hang"] as const;
+/** Ways of failing that `fakes/call` has, the last two being answers. */
+export const faults = ["fail", "cut", "idle", "hang", "half", "{}", "<html>busy</html>"] as const;
 type Fault = (typeof faults)[number];
 const isFault = (word: string): word is Fault => faults.some((fault) => fault === word);
 
@@ -140,9 +140,9 @@ export class Sandbox {
     this.write(`/store/secrets/${name.replaceAll("/", "_")}`, value);
   }
 
-  /** Breaks the calls that a pattern fits. */
-  breaks(fault: Fault, calls: string): void {
-    appendFileSync(this.#at(`${store}/faults`), `${fault} ${calls}\n`);
+  /** Breaks the calls that a pattern fits, or the one of this number. */
+  breaks(fault: Fault, which: string | number): void {
+    appendFileSync(this.#at(`${store}/faults`), `${fault} ${typeof which === "number" ? `#${which}` : which}\n`);
   }
 
   /** A file of the fakes by its name; the name of a fault breaks the calls that the content fits. */
@@ -288,6 +288,20 @@ export function bootedControlPlane(): Sandbox {
   return here;
 }
 
+/** Static pods of a control-plane machine. */
+export const components = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"];
+
+/** The same where these run, with certificates that are valid for two days. */
+export function runningControlPlane(): Sandbox {
+  const here = bootedControlPlane();
+  const certificate = here.read("/etc/kubernetes/pki/ca.crt");
+  for (const name of ["etcd/ca", "etcd/server", "front-proxy-ca", "apiserver"])
+    here.write(`/etc/kubernetes/pki/${name}.crt`, certificate);
+  for (const name of components) here.write(`/etc/kubernetes/manifests/${name}.yaml`, name);
+  here.set({ CA_WARNING_DAYS: 1, URGENT_DAYS: 1 });
+  return here;
+}
+
 /** A Linux worker that finds a join secret. */
 export function joiningWorker(): Sandbox {
   const here = machine(exampleLinuxWorker(spec));
@@ -353,3 +367,10 @@ start() {
 soon() { poll 40 try "$@"; }
 try() { "$@" || { /bin/sleep 0.2; false; }; }
 `;
+
+/** Rows of a table in a text, each by the names of its columns; bars stand between cells. */
+export const rows = <Name extends string>(names: readonly Name[], text: string): readonly ((name: Name) => string)[] =>
+  text
+    .trim()
+    .split("\n")
+    .map((line) => (name) => line.split("|")[names.indexOf(name)] ?? "");

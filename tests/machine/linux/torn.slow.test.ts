@@ -2,7 +2,17 @@
 import assert from "node:assert/strict";
 import { diskFolder } from "../../../rehearsal/machines/fakeCommands.ts";
 import { exampleControlPlane } from "../examples.ts";
-import { describeOnMachine, entry, identity, joiningWorker, machine, type Sandbox, spec } from "./machine.ts";
+import {
+  describeOnMachine,
+  entry,
+  identity,
+  joiningWorker,
+  machine,
+  type Run,
+  runningControlPlane,
+  type Sandbox,
+  spec,
+} from "./machine.ts";
 
 /** What may be in a file's place after a power failure, a full disk or somebody's slip. */
 const ways: Readonly<Record<string, (here: Sandbox, file: string, content: string) => void>> = {
@@ -60,18 +70,54 @@ describeOnMachine(
 );
 
 describeOnMachine("a disk of a Linux machine that is full", () => {
+  /** Runs a command while a folder of the machine has not a byte left, and shows the files in it afterwards. */
+  const full = (here: Sandbox, folder: string, command: string): Run =>
+    here.run(
+      "bash",
+      "-c",
+      `cp -a ${folder} /store/kept; /bin/mount -t tmpfs -o size=256k tmpfs ${folder}; cp -a /store/kept/. ${folder}; cat /dev/zero >${folder}/fill
+${command}; code=$?; rm ${folder}/fill; cd ${folder} && for file in $(find . -type f); do echo "$file: $(<"$file")"; done; exit $code`,
+    );
+
+  it("lets no renewal begin", () => {
+    const here = runningControlPlane();
+    here.write("/var/lib/fenestra/done/x", "");
+    here.set({ TURN_SECONDS: 1 });
+    const { code, output, matching } = full(here, "/var/lib/fenestra", "/opt/fenestra/renew-certificates.sh");
+    assert.notEqual(code, 0, output);
+    assert.match(output, /No space left on device/);
+    assert.doesNotMatch(output, /\.\/renewing/);
+    assert.deepEqual(matching(/^(kubeadm|crictl)/), []);
+  });
+
   it("tears no identity: the one of before stays", () => {
     const here = machines.worker();
     here.write("/var/lib/fenestra/identity.env", identity);
-    // Not a byte is left in the folder while the stage runs.
-    const { code, output } = here.run(
-      "bash",
-      "-c",
-      `cp -a /var/lib/fenestra /store/kept; cd /var/lib/fenestra; /bin/mount -t tmpfs -o size=256k tmpfs .; cd "$PWD"; cp -a /store/kept/. .
-cat /dev/zero >fill; bash /opt/fenestra/stages/identity.sh; code=$?; echo "kept: $(<identity.env)"; exit $code`,
-    );
+    const { code, output } = full(here, "/var/lib/fenestra", "bash /opt/fenestra/stages/identity.sh");
     assert.notEqual(code, 0, output);
-    assert.match(output, /No space left on device/);
-    assert.ok(output.endsWith(`kept: ${identity}`), output);
+    assert.ok(output.includes(`./identity.env: ${identity.trimEnd()}`), output);
+  });
+
+  it("costs a drain nothing: pods move, the group is told once", () => {
+    const here = machines.worker();
+    here.set({ DRAIN_SECONDS: 5, LEAVE_SECONDS: 987, BALANCER_SECONDS: 0 });
+    here.breaks("cut", "^sleep 987");
+    here.write("/var/lib/fenestra/identity.env", identity);
+    here.write("/etc/kubernetes/kubelet.conf", "");
+    here.write("/run/fenestra/x", "");
+    here.write("/store/notice", "Terminated");
+    here.write("/store/pods", "shop\tweb-1\tRunning\tReplicaSet\t\n");
+    const { output, calls, matching } = full(here, "/run/fenestra", "/opt/fenestra/drain.sh");
+    const isEvicted = calls.some((made) => made.includes("/eviction"));
+    assert.ok(isEvicted, output);
+    assert.equal(matching(/CompleteLifecycleAction/).length, 1, output);
+  });
+
+  it("costs a bootstrap its log, not the node", () => {
+    const here = machines.worker();
+    here.write("/var/log/fenestra/x", "");
+    const { code, output } = full(here, "/var/log/fenestra", entry);
+    assert.equal(code, 0, output);
+    assert.match(output, /all stages are done/);
   });
 });
