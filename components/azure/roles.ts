@@ -29,8 +29,8 @@ export interface Grant {
   /** A built-in role by name, or any by id. */
   readonly role: RoleName | { readonly id: string };
   readonly scope: pulumi.Input<string>;
-  /** Names of its assignment in older states; with them it is named by what it is. */
-  readonly formerly?: readonly string[];
+  /** The name of its assignment in older states. */
+  readonly formerly?: string;
   /** Of role assignments, version 2.0. Default: the role holds as it is. */
   readonly condition?: string | undefined;
 }
@@ -48,7 +48,7 @@ function roleDefinitionId(subscriptionId: string, role: Grant["role"]): string {
 export function assignRole(
   name: string,
   { principalId, subscriptionId }: Grantee,
-  { role, scope, formerly = [], condition }: Grant,
+  { role, scope, formerly, condition }: Grant,
   opts: pulumi.CustomResourceOptions,
 ): RoleAssignment {
   return new RoleAssignment(
@@ -66,9 +66,7 @@ export function assignRole(
     {
       ...opts,
       replaceOnChanges: ["roleDefinitionId", "principalType"],
-      aliases: formerly.map((name) => ({ name })),
-      // Its scope changes in case alone, and beside it the successor would be refused ("RoleAssignmentExists").
-      ...(formerly.length > 0 && { deleteBeforeReplace: true }),
+      aliases: formerly === undefined ? [] : [{ name: formerly }],
     },
   );
 }
@@ -81,17 +79,15 @@ export function assignRole(
  */
 export function rightOnEach(name: string, purpose: string, role: RoleName, scopes: readonly string[]) {
   return Object.fromEntries(
-    scopes.map((scope, index) => named(name, `${purpose}-`, { role, scope }, [`${name}-${purpose}-${index}`])),
+    scopes.map((scope, index) => {
+      const grant = { role, scope };
+      return [`${purpose}-${digest(grant)}`, { ...grant, formerly: `${name}-${purpose}-${index}` }];
+    }),
   );
 }
 
-/** A right by what it is, once however often it is written: Azure's ids have no case. */
-export function named(name: string, purpose: string, grant: Grant, formerly: readonly string[] = []) {
-  const written = JSON.stringify(grant);
-  const [key, before] = [written.toLowerCase(), written].map(
-    (text) => `${purpose}${createHash("sha256").update(text).digest("hex").slice(0, 8)}`,
-  );
-  return [key, { ...grant, formerly: [...formerly, `${name}-${before}`] }] as const;
+export function digest(grant: Grant): string {
+  return createHash("sha256").update(JSON.stringify(grant)).digest("hex").slice(0, 8);
 }
 
 /**
@@ -145,6 +141,14 @@ export const notYet = {
   interface: interfaceHeld,
 } as const;
 
+/** Without repetitions, which Azure refuses ("RoleAssignmentExists"): ids have no case. */
+function distinct(grants: readonly [string, Grant][]) {
+  const keys = grants.map(([purpose, { role, scope }]) =>
+    typeof scope === "string" ? `${roleDefinitionId("", role)} ${scope}`.toLowerCase() : purpose,
+  );
+  return grants.filter((_, index) => keys.indexOf(keys[index] ?? "") === index);
+}
+
 interface IdentityArgs {
   readonly resourceGroup: ResourceGroupContext;
   /** Rights by purpose. Roles on vaults, containers and identities are assigned beside those. */
@@ -176,7 +180,7 @@ export class Identity extends pulumi.ComponentResource {
     this.clientId = identity.clientId;
     this.principalId = identity.principalId;
     this.tenantId = identity.tenantId;
-    this.roles = Object.entries(grants).map(([purpose, grant]) =>
+    this.roles = distinct(Object.entries(grants)).map(([purpose, grant]) =>
       assignRole(
         `${name}-${purpose}`,
         { principalId: this.principalId, subscriptionId: resourceGroup.subscriptionId },

@@ -19,7 +19,7 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { discoveryPath, keySetPath } from "../model/keyLists.ts";
 import { type LogSettings, logsAccount } from "../model/nodeSettings.ts";
 import { issuerDocuments } from "../pki/pki.ts";
-import { type Grant, Identity, named, notYet, type ResourceGroupContext } from "./roles.ts";
+import { digest, type Grant, Identity, notYet, type ResourceGroupContext } from "./roles.ts";
 import { keepContent, storageAccount } from "./snapshots.ts";
 
 interface IssuerArgs extends Pick<WorkloadIdentityArgs, "spec" | "resourceGroup" | "publicKeys"> {
@@ -177,9 +177,10 @@ export class WorkloadIdentity extends pulumi.ComponentResource {
     const { spec, resourceGroup } = this.#args;
     const name = identityName(spec.name, account);
     // Named by content, so that the order is free.
-    const grants = roles.map((grant, index) =>
-      typeof grant.scope === "string" ? named(name, "", grant) : [String(index), grant],
-    );
+    const grants = roles.map((grant, index) => [
+      typeof grant.scope === "string" ? digest(grant) : String(index),
+      grant,
+    ]);
     const identity = new Identity(name, { resourceGroup, grants: Object.fromEntries(grants) }, { parent: this });
     const credential = `${name}-credential`;
     new FederatedIdentityCredential(
