@@ -1,7 +1,8 @@
 import { Unknown } from "../../components/gates/values.ts";
 import { at } from "../../components/model/json.ts";
 import type { PlanResource } from "../plan.ts";
-import { concerns, ownersOf, replacementRow } from "../replacement/table.ts";
+import { ownersOf } from "../replacement/owners.ts";
+import { concerns, replacementRow } from "../replacement/table.ts";
 import { type BasePlan, formerUrns } from "./base.ts";
 import { changedLeaves, type LeafChange } from "./leaves.ts";
 

@@ -1,9 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { awsOwners } from "../../components/aws/owners.ts";
-import { azureOwners } from "../../components/azure/owners.ts";
 import { tagRefusal } from "../../components/model/cloudFacts/aws.ts";
 import { sizeRefusal } from "../../components/model/cloudFacts/azure.ts";
-import type { Owners } from "../../components/model/cloudFacts/facts.ts";
 import { at } from "../../components/model/json.ts";
 import { azurePaths } from "../fakes/azure.ts";
 
@@ -44,20 +41,6 @@ export function concerns(changed: string, declared: string): boolean {
   const under = (inner: string, outer: string): boolean =>
     inner === outer || inner.startsWith(`${outer}.`) || inner.startsWith(`${outer}[`);
   return declared === "*" || under(changed, declared) || under(declared, changed);
-}
-
-/** Who owns the lists and mappings among the inputs of a type. */
-export function ownersOf(type: string): Owners {
-  const table = /^(pulumi:providers:)?azure-native(:|$)/.test(type) ? azureOwners : awsOwners;
-  const [every, own] = [table["*"], table[type]];
-  return { ...every, ...own, contested: { ...every?.contested, ...own?.contested } };
-}
-
-/** What of others stops a deletion, by type, on a cloud by the beginning of its types. */
-export function heldTypes(cloud: string): readonly (readonly [type: string, held: NonNullable<Owners["heldBy"]>])[] {
-  return Object.entries({ ...awsOwners, ...azureOwners }).flatMap(([type, { heldBy }]) =>
-    heldBy !== undefined && type.startsWith(cloud) ? [[type, heldBy] as const] : [],
-  );
 }
 
 function row(replaces: readonly string[], more: Omit<ReplacementRow, "replaces"> = {}): ReplacementRow {
