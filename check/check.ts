@@ -121,7 +121,7 @@ export async function until<T>(what: string, options: UntilOptions, attempt: () 
     return await poll(attempt, {
       signal,
       intervalMs,
-      ...(limitMs === undefined ? {} : { limitMs }),
+      ...(limitMs !== undefined && { limitMs }),
       isFinal: (error) => error instanceof CheckFailure,
     });
   } catch (error) {
@@ -232,7 +232,7 @@ function problem(error: unknown, { interrupted, skipsFail = false }: RunOptions)
   if (error instanceof CheckSkipped) return { outcome: skipsFail ? "failed" : "skipped", reason: error.message };
   if (!(error instanceof CheckFailure)) return { outcome: "failed", reason: messageOf(error) };
   const { message, lookAt } = error;
-  return { outcome: "failed", reason: message, ...(lookAt === undefined ? {} : { lookAt }) };
+  return { outcome: "failed", reason: message, ...(lookAt !== undefined && { lookAt }) };
 }
 
 async function overdue(signal: AbortSignal, limitMs: number, { interrupted }: RunOptions): Promise<Outcome> {

@@ -68,7 +68,7 @@ async function compareSince(
   const stacks = namesIn(folder);
   useTransforms(folder);
   progress(`reading ${since}`);
-  const base = await openCheckout(since, { option: "--since", stackDir, ...(install ? { install: npmCi } : {}) });
+  const base = await openCheckout(since, { option: "--since", stackDir, ...(install && { install: npmCi }) });
   try {
     return await compareStacks(
       base,

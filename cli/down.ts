@@ -15,7 +15,7 @@ import type { Cloud } from "../components/config/schema.ts";
 import { fieldManager } from "../components/kubernetes/manifest.ts";
 import { interfaceHeld } from "../components/model/cloudFacts/azure.ts";
 import { messageOf } from "../components/model/messages.ts";
-import { heldTypes } from "../plan/replacement/owners.ts";
+import { heldTypes } from "../plan/replacement/table.ts";
 import { commandOf, type Terminal, UsageError } from "./exit.ts";
 import { clusterIn } from "./kubeconfig.ts";
 import { stackChoices, stackOption } from "./project.ts";

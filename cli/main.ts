@@ -76,8 +76,8 @@ async function start(): Promise<ExitCode> {
     err,
     prepare: () => prepare(err),
     width: process.stdout.columns || Number(process.env.COLUMNS) || undefined,
-    ...(process.stdin.isTTY ? { ask } : {}),
-    ...(process.stderr.isTTY ? { progress } : {}),
+    ...(process.stdin.isTTY && { ask }),
+    ...(process.stderr.isTTY && { progress }),
     paint: paintFor(process.stdout),
   });
 }

@@ -48,8 +48,8 @@ export const command = commandOf(
     const unknown = skip.find((id) => !ids.includes(id));
     if (unknown !== undefined) throw new UsageError(`--skip ${unknown}; allowed: ${ids.join(", ")}`);
     const asker = {
-      ...(deployer === undefined ? {} : { deployer }),
-      ...(address === undefined ? {} : { address }),
+      ...(deployer !== undefined && { deployer }),
+      ...(address !== undefined && { address }),
       first: values.first === true,
       local: Object.values(networkInterfaces()).flatMap((each = []) =>
         each.filter(({ family, internal }) => family === "IPv4" && !internal).map((one) => one.address),

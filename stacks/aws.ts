@@ -21,7 +21,7 @@ export function deployAws(spec: ClusterSpec, credentials?: pulumi.Output<string>
       region: spec.region,
       defaultTags: { tags: { ...spec.tags } },
       ...ignoredTags(spec.ignoreTags),
-      ...(spec.accountId === undefined ? {} : { allowedAccountIds: [spec.accountId] }),
+      ...(spec.accountId !== undefined && { allowedAccountIds: [spec.accountId] }),
     },
     // The guard checks the change before any cloud resource is touched, without a preview too.
     { dependsOn: [guard] },

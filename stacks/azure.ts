@@ -32,7 +32,7 @@ export function deployAzure(
   const guard = stackGuard(spec);
   const provider = new Provider(
     `${spec.name}-azure`,
-    { location: spec.region, ...(spec.accountId === undefined ? {} : { subscriptionId: spec.accountId }) },
+    { location: spec.region, ...(spec.accountId !== undefined && { subscriptionId: spec.accountId }) },
     // The guard checks the change before any cloud resource is touched, without a preview too.
     { dependsOn: [guard] },
   );

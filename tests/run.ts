@@ -14,6 +14,8 @@ async function counted({ title, run }: Step, output: Output): Promise<Counts> {
     console.log(messageOf(error));
     return { passed: 0, failed: 1, skipped: 0 };
   });
+  // Hundreds of lines ago, and a log's reader sees its end.
+  if (counts.failed > 0) told.push(...(counts.reasons ?? []).slice(0, 60));
   const line = `== ${title}: ${textOf(counts)}, ${((performance.now() - started) / 1000).toFixed(1)} s`;
   console.log(line);
   told.push(line);
@@ -36,7 +38,7 @@ if (all.length === 0) {
   all.push({ passed: 0, failed: 1, skipped: 0 });
 }
 
-const total = (kind: keyof Counts): number => all.reduce((sum, counts) => sum + counts[kind], 0);
+const total = (kind: "passed" | "failed" | "skipped"): number => all.reduce((sum, counts) => sum + counts[kind], 0);
 const totals = { passed: total("passed"), failed: total("failed"), skipped: total("skipped") };
 console.log(`\n${[...told, "", textOf(totals)].join("\n")}`);
 process.exitCode = totals.failed > 0 ? 1 : 0;

@@ -75,7 +75,7 @@ export async function objectProblems(
   const problems: string[] = [];
   for (const line of lines) {
     const [, apiVersion = "", kind = "", namespace = "", name = ""] = /^(\S+) (\S+) (\S*)\/(\S+)$/.exec(line) ?? [];
-    const found = await read({ apiVersion, kind, metadata: { name, ...(namespace === "" ? {} : { namespace }) } });
+    const found = await read({ apiVersion, kind, metadata: { name, ...(namespace !== "" && { namespace }) } });
     if (found === undefined) problems.push(`${line} is missing`);
     else problems.push(...changesOf(foundObject.parse(found), kind).map((change) => `${line} ${change}`));
   }

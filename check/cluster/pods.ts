@@ -121,9 +121,10 @@ export function acrossHostsCheck(start: NodeGroup, target: NodeGroup, network: P
   return {
     id: `pod-to-pod/${start.id}->${target.id}`,
     title: `a pod of ${start.id} reaches pods of ${target.id} on other nodes`,
-    ...(start.id === target.id && start.nodes.filter(({ cordoned }) => !cordoned).length < 2
-      ? { skip: `${start.id} has only one node that takes pods` }
-      : {}),
+    ...(start.id === target.id &&
+      start.nodes.filter(({ cordoned }) => !cordoned).length < 2 && {
+        skip: `${start.id} has only one node that takes pods`,
+      }),
     run: async (context) => {
       const { probePods, signal } = context;
       const [[start0], targets] = [await probePods.ready(start, signal), await probePods.ready(target, signal)];

@@ -106,14 +106,12 @@ function hostPod({ pod, os, node, group }: ProbePod): V1Pod {
   return checkPod(pod, {
     os: { name: os },
     hostNetwork: true,
-    ...(windows
-      ? {
-          nodeSelector: { "kubernetes.io/os": "windows" },
-          tolerations: toleratesWindows,
-          securityContext: { windowsOptions: { hostProcess: true, runAsUserName: "NT AUTHORITY\\SYSTEM" } },
-        }
-      : {}),
-    ...(group === controlPlaneId ? { tolerations: toleratesControlPlane } : {}),
+    ...(windows && {
+      nodeSelector: { "kubernetes.io/os": "windows" },
+      tolerations: toleratesWindows,
+      securityContext: { windowsOptions: { hostProcess: true, runAsUserName: "NT AUTHORITY\\SYSTEM" } },
+    }),
+    ...(group === controlPlaneId && { tolerations: toleratesControlPlane }),
     ...onNode(node),
     containers: [container],
   });
@@ -146,11 +144,11 @@ export function probeService(
     metadata: {
       name: type === "LoadBalancer" ? `${serviceName(group)}-lb` : serviceName(group),
       labels: checkLabels,
-      ...(type === "LoadBalancer" && kind === "internal" ? { annotations: internal } : {}),
+      ...(type === "LoadBalancer" && kind === "internal" && { annotations: internal }),
     },
     spec: {
       type,
-      ...(kind === "public" ? { loadBalancerSourceRanges: [...sources] } : {}),
+      ...(kind === "public" && { loadBalancerSourceRanges: [...sources] }),
       selector: { "fenestra.dev/probe-pod": group },
       ports: [{ name: "http", port: servicePort, targetPort: probePort }],
     },

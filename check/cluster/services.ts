@@ -21,11 +21,9 @@ export function serviceIpCheck(start: NodeGroup, target: NodeGroup, source: "pod
   return {
     id: `service-ip-from-${source}/${start.id}->${target.id}`,
     title: `a ${source} of ${start.id} reaches pods of ${target.id} by their Service's cluster address`,
-    ...(windowsHost
-      ? {
-          skip: "a limit of Windows that upstream documents: only pods reach Service addresses there, not the node itself",
-        }
-      : {}),
+    ...(windowsHost && {
+      skip: "a limit of Windows that upstream documents: only pods reach Service addresses there, not the node itself",
+    }),
     run: async (context) => {
       const { probePods, signal } = context;
       const asking =
@@ -120,7 +118,7 @@ export function nodePortCheck(group: NodeGroup, askers: readonly NodeGroup[]): V
   return {
     id: `node-port/${group.id}`,
     title: `what comes in at a NodePort of the nodes of ${group.id} gets to a pod`,
-    ...(others.length === 0 ? { skip } : {}),
+    ...(others.length === 0 && { skip }),
     run: async (context) => {
       const { probePods, signal, note } = context;
       if (others.length === 0) throw new CheckSkipped(skip);
@@ -199,7 +197,7 @@ export function loadBalancerCheck(
   return {
     id: `load-balancer/${group.id}`,
     title: `the cloud makes a load balancer (${kind}) for a Service of ${group.id}, and pods of every node answer through it, steadily`,
-    ...(skip === undefined ? {} : { skip }),
+    ...(skip !== undefined && { skip }),
     run: async (context) => {
       const { api, probePods, signal, namespace, note } = context;
       const pods = await probePods.ready(group, signal);
@@ -266,7 +264,7 @@ export function outboundCheck(group: NodeGroup, url: string | undefined, warmUpM
   return {
     id: `outbound/${group.id}`,
     title: `a pod of ${group.id} reaches ${url ?? "the outside"}`,
-    ...(url === undefined ? { skip: "--outbound none" } : {}),
+    ...(url === undefined && { skip: "--outbound none" }),
     run: async (context) => {
       const { probePods, signal } = context;
       const [asking] = await probePods.ready(group, signal);
@@ -275,7 +273,7 @@ export function outboundCheck(group: NodeGroup, url: string | undefined, warmUpM
       const lookAt =
         "the NAT of the node's subnet, its route table and security group; on Windows the ExceptionList of OutBoundNAT";
       try {
-        await answers(start, url, { signal, lookAt, ...(warmUpMs === undefined ? {} : { warmUpMs }) });
+        await answers(start, url, { signal, lookAt, ...(warmUpMs !== undefined && { warmUpMs }) });
       } catch (error) {
         if (!(error instanceof CheckFailure) || signal.aborted) throw error;
         const other = await answers(start, byAddress, { signal, warmUpMs: 0 }).then(
@@ -294,7 +292,7 @@ export function metadataCheck(group: NodeGroup): VerifyCheck {
   return {
     id: `metadata/${group.id}`,
     title: `a pod of ${group.id} gets no answer from the cloud's metadata service`,
-    ...(cloud === undefined ? { skip: "by their provider ids the nodes are neither on AWS nor on Azure" } : {}),
+    ...(cloud === undefined && { skip: "by their provider ids the nodes are neither on AWS nor on Azure" }),
     run: async (context) => {
       const { probePods, signal } = context;
       const [asking, other] = await probePods.ready(group, signal);

@@ -135,7 +135,7 @@ async function makeClaim(
         accessModes: ["ReadWriteOnce"],
         resources: { requests: { storage: "4Gi" } },
         storageClassName,
-        ...(snapshot === undefined ? {} : { dataSource }),
+        ...(snapshot !== undefined && { dataSource }),
       },
     },
   });
@@ -162,9 +162,9 @@ async function withClaims(
         image: probeImage(group),
         args: ["pause"],
         // Windows row: claim-root. Only administrators write to the root of a new NTFS volume.
-        ...(group.os === "windows"
-          ? { securityContext: { windowsOptions: { runAsUserName: "ContainerAdministrator" } } }
-          : {}),
+        ...(group.os === "windows" && {
+          securityContext: { windowsOptions: { runAsUserName: "ContainerAdministrator" } },
+        }),
         volumeMounts: claims.map((claim) => ({ name: claim, mountPath: folder(claim) })),
       },
     ],

@@ -83,9 +83,9 @@ function packerAws({ spec, pool, base }: Build) {
   return {
     packer: { required_plugins: { amazon: { version: ">= 1.3", source: "github.com/hashicorp/amazon" } } },
     variable: { subnet_id: variable("A subnet whose machines reach the publishers and this computer") },
-    ...(latest
-      ? { data: { "amazon-parameterstore": { base: { region: spec.region, name: pool.release.imageParameter } } } }
-      : {}),
+    ...(latest && {
+      data: { "amazon-parameterstore": { base: { region: spec.region, name: pool.release.imageParameter } } },
+    }),
     source: {
       "amazon-ebs": {
         pool: {

@@ -211,7 +211,7 @@ const newImage = (name: string, version: string, os: string | undefined): Artifa
 
 function unknown({ checksumUrl: _, replaces: __, ...row }: Omit<Artifact, "digest" | "source">): Artifact {
   const url = isImage(row) ? undefined : checksumUrl(row);
-  return { ...row, digest: null, source: "not recorded yet", ...(url === undefined ? {} : { checksumUrl: url }) };
+  return { ...row, digest: null, source: "not recorded yet", ...(url !== undefined && { checksumUrl: url }) };
 }
 
 /** The version in the form of another, such as a system's tag. */

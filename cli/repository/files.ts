@@ -74,23 +74,21 @@ npm ci --prefix ${program} --omit=dev
 ${program}/cli/fenestra stacks
 \`\`\`
 `,
-    ...(pinned.repository === undefined
-      ? {}
-      : {
-          ...Object.fromEntries(
-            callable.map((name) => {
-              const file = `.github/workflows/${name}.yml`;
-              return [file, caller(name, own(file), program, pinned)];
-            }),
-          ),
-          ".github/CODEOWNERS": `# Whoever changes these changes what runs with rights in the cloud. Put your teams here.
+    ...(pinned.repository !== undefined && {
+      ...Object.fromEntries(
+        callable.map((name) => {
+          const file = `.github/workflows/${name}.yml`;
+          return [file, caller(name, own(file), program, pinned)];
+        }),
+      ),
+      ".github/CODEOWNERS": `# Whoever changes these changes what runs with rights in the cloud. Put your teams here.
 /${program} @OWNER/platform
 /.gitmodules @OWNER/platform
 /.github @OWNER/platform
 /ci @OWNER/platform
 /stacks/Pulumi.*-prod.yaml @OWNER/platform
 `,
-          ".github/dependabot.yml": `# One pull request for a new release: the submodule and the workflows that are called are of one version.
+      ".github/dependabot.yml": `# One pull request for a new release: the submodule and the workflows that are called are of one version.
 version: 2
 multi-ecosystem-groups:
   fenestra:
@@ -99,7 +97,7 @@ updates:
   - { package-ecosystem: gitsubmodule, directory: /, patterns: ["*"], multi-ecosystem-group: fenestra }
   - { package-ecosystem: github-actions, directory: /, patterns: ["*"], multi-ecosystem-group: fenestra }
 `,
-        }),
+    }),
   };
 }
 

@@ -202,7 +202,7 @@ function callsOf({ folder, stack, backend, command }: EngineArgs) {
       workDir: folder,
       pulumiCommand: command,
       envVars: { PULUMI_BACKEND_URL: backend, ...more },
-      ...(secretsProvider === undefined ? {} : { secretsProvider }),
+      ...(secretsProvider !== undefined && { secretsProvider }),
     });
   // What the Automation API exports has its secrets in clear. Ctrl-C waits for these: they are short, and one writes.
   const ofStack = async (words: readonly string[], more?: Readonly<Record<string, string>>): Promise<string> => {

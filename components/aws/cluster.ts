@@ -127,7 +127,7 @@ export class Cluster extends pulumi.ComponentResource {
         subnets: Object.fromEntries(
           network.zones.map(({ zone, private: workers, public: open, controlPlane: machines }) => [
             zone,
-            { private: workers.id, controlPlane: machines.id, ...(open === undefined ? {} : { public: open.id }) },
+            { private: workers.id, controlPlane: machines.id, ...(open !== undefined && { public: open.id }) },
           ]),
         ),
       },
@@ -164,7 +164,7 @@ export class Cluster extends pulumi.ComponentResource {
         spec: this.#spec,
         settings,
         publicKeys: pki.serviceAccountPublicKeys,
-        ...(logs === undefined ? {} : { addOns: [logs.grant] }),
+        ...(logs !== undefined && { addOns: [logs.grant] }),
       },
       { parent: this },
     );

@@ -77,7 +77,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         ...diskSpeed(),
         size: etcdDiskGb,
         encrypted: true,
-        ...(encryptionKey === undefined ? {} : { kmsKeyId: encryptionKey }),
+        ...(encryptionKey !== undefined && { kmsKeyId: encryptionKey }),
         // Without the cluster's tag, which marks volumes that the EBS driver manages.
         tags: { Name: `${this.#name}-etcd` },
       },

@@ -73,7 +73,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
       args.publicGroupId === undefined ? undefined : this.#make("public", args.publicSubnetIds, args.publicGroupId);
     this.host = internal.dnsName;
     this.publicHost = open?.dnsName;
-    this.ids = { internal: internal.arn, ...(open === undefined ? {} : { public: open.arn }) };
+    this.ids = { internal: internal.arn, ...(open !== undefined && { public: open.arn }) };
     this.endpoint =
       this.publicHost === undefined
         ? this.host.apply((host) => ({ host }))

@@ -79,10 +79,10 @@ export function machineTemplate(args: MachineTemplateArgs) {
         ebs: {
           volumeType,
           ...speed,
-          ...(args.os.family === "windows" ? { volumeInitializationRate: windowsInitializationRate } : {}),
+          ...(args.os.family === "windows" && { volumeInitializationRate: windowsInitializationRate }),
           volumeSize: args.diskGb,
           encrypted: "true",
-          ...(args.disk?.encryptionKey === undefined ? {} : { kmsKeyId: args.disk.encryptionKey }),
+          ...(args.disk?.encryptionKey !== undefined && { kmsKeyId: args.disk.encryptionKey }),
           deleteOnTermination: "true",
         },
       },

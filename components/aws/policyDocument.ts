@@ -26,7 +26,7 @@ export function allow(Sid: string, actions: Actions, Resource: readonly string[]
     Effect: "Allow",
     Action: actionNames(actions),
     Resource,
-    ...(Condition === undefined ? {} : { Condition }),
+    ...(Condition !== undefined && { Condition }),
   };
 }
 

@@ -192,7 +192,7 @@ export class Pool extends pulumi.ComponentResource {
             securityGroups: [workersGroupId],
           },
         ],
-        ...(pool.os === "windows" && pool.hyperV ? { cpuOptions: { nestedVirtualization: "enabled" } } : {}),
+        ...(pool.os === "windows" && pool.hyperV && { cpuOptions: { nestedVirtualization: "enabled" } }),
         ...purchase(pool),
       },
       // As late as the group: a version made by one update and taken back by the next is a new number, which rolls the
@@ -233,7 +233,7 @@ export class Pool extends pulumi.ComponentResource {
         protectFromScaleIn: isProtected(pool),
         // Rebalancing terminates healthy machines before a pod with a zonal disk is drained.
         suspendedProcesses: ["AZRebalance"],
-        ...(pool.maxAge === undefined ? {} : { maxInstanceLifetime: pool.maxAge * 86_400 }),
+        ...(pool.maxAge !== undefined && { maxInstanceLifetime: pool.maxAge * 86_400 }),
         capacityRebalance: pool.spot,
         terminationPolicies: ["OldestLaunchTemplate", "Default"],
         tags: [...groupTags(spec, pool)],

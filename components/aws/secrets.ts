@@ -132,7 +132,7 @@ export function workerParameters(
 ): WorkerSecrets {
   return {
     joinSecret: joinParameter(name, pool),
-    ...(hasCredentials(credentials) ? { credentials: credentialsParameter(name) } : {}),
+    ...(hasCredentials(credentials) && { credentials: credentialsParameter(name) }),
   };
 }
 

@@ -58,7 +58,7 @@ export class Security extends pulumi.ComponentResource {
         description: descriptions[group],
         tags: {
           Name: `${this.#name}-${group}`,
-          ...(machineGroups.includes(group) ? { [clusterTag(spec.name)]: "owned" } : {}),
+          ...(machineGroups.includes(group) && { [clusterTag(spec.name)]: "owned" }),
         },
       },
       // A changed description would replace the group, which cannot be deleted while a pool's machines are in it.
@@ -72,7 +72,7 @@ export class Security extends pulumi.ComponentResource {
       securityGroupId: this.#idOf(rule.group),
       description: rule.purpose,
       ipProtocol: rule.protocol === "all" ? "-1" : rule.protocol,
-      ...(rule.ports === undefined ? {} : { fromPort: rule.ports[0], toPort: rule.ports[1] }),
+      ...(rule.ports !== undefined && { fromPort: rule.ports[0], toPort: rule.ports[1] }),
       ...("cidr" in rule.peer
         ? { cidrIpv4: rule.peer.cidr }
         : { referencedSecurityGroupId: this.#idOf(rule.peer.group) }),

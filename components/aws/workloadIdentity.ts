@@ -296,7 +296,7 @@ function pathIn({ rolePath }: NodeSettings["iam"]): { readonly path?: string } {
 
 function roleBounds(iam: NodeSettings["iam"]): { readonly path?: string; readonly permissionsBoundary?: string } {
   const { permissionsBoundary } = iam;
-  return { ...pathIn(iam), ...(permissionsBoundary === undefined ? {} : { permissionsBoundary }) };
+  return { ...pathIn(iam), ...(permissionsBoundary !== undefined && { permissionsBoundary }) };
 }
 
 /**

@@ -90,10 +90,10 @@ export class Cluster extends pulumi.ComponentResource {
       subnetIds: Object.fromEntries(network.zones.map((zone) => [zone.zone, zone.private.id])),
       ...security.workers,
       joinVault: secrets.joinVault,
-      ...(secrets.credentialsId === undefined ? {} : { credentialsId: secrets.credentialsId }),
+      ...(secrets.credentialsId !== undefined && { credentialsId: secrets.credentialsId }),
       controllerId: identity.principalId,
       sshKey,
-      ...(gmsa === undefined ? {} : { gmsaIdentityId: gmsa.id }),
+      ...(gmsa !== undefined && { gmsaIdentityId: gmsa.id }),
     };
     const after = [this.apiGate, ...network.egress, ...security.rules, secrets.join];
     this.pools = this.#makePools(surroundings, after, gmsa?.ready ?? []);

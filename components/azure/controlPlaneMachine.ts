@@ -143,7 +143,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         diskSizeGB: spec.controlPlane.etcdDiskGb,
         sku: { name: "Premium_LRS" },
         // Its type is the set's: Azure refuses another (hashicorp/terraform-provider-azurerm#10588).
-        ...(encryptionKey === undefined ? {} : { encryption: { diskEncryptionSetId: encryptionKey } }),
+        ...(encryptionKey !== undefined && { encryption: { diskEncryptionSetId: encryptionKey } }),
         // Nobody may export its content by a link.
         networkAccessPolicy: "DenyAll",
         publicNetworkAccess: "Disabled",

@@ -74,7 +74,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
     const open = args.spec.publicAccess === undefined ? undefined : this.#makePublic();
     this.host = internal.host;
     this.publicHost = open?.host;
-    this.ids = { internal: internal.id, ...(open === undefined ? {} : { public: open.id }) };
+    this.ids = { internal: internal.id, ...(open !== undefined && { public: open.id }) };
     this.endpoint =
       this.publicHost === undefined
         ? pulumi.output({ host: this.host })

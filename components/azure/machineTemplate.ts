@@ -45,7 +45,7 @@ export function osDisk(diskGb: number, { type = "Premium_LRS", encryptionKey }: 
     diskSizeGB: diskGb,
     managedDisk: {
       storageAccountType: type,
-      ...(encryptionKey === undefined ? {} : { diskEncryptionSet: { id: encryptionKey } }),
+      ...(encryptionKey !== undefined && { diskEncryptionSet: { id: encryptionKey } }),
     },
   } as const;
 }

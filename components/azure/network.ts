@@ -117,7 +117,7 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
         ...inResourceGroup(this.resourceGroup),
         virtualNetworkName: this.names.vnetName,
         addressSpace: { addressPrefixes: [this.#spec.network.cidr] },
-        ...(dns === undefined ? {} : { dhcpOptions: { dnsServers: [...dns.servers] } }),
+        ...(dns !== undefined && { dhcpOptions: { dnsServers: [...dns.servers] } }),
       },
       // Subnets are separate: an update of the network leaves them alone.
       { parent: this },
@@ -175,7 +175,7 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
         // interfaces have the same, so that rules of Services, which the cloud controller adds, hold in both places.
         networkSecurityGroup: { id: this.security.ids[role === "private" ? "workers" : "controlPlane"] },
         serviceEndpoints: serviceEndpoints[role].map((service) => ({ service })),
-        ...(gateway === undefined ? {} : { natGateway: { id: gateway.id } }),
+        ...(gateway !== undefined && { natGateway: { id: gateway.id } }),
       },
       // Azure changes one subnet of a network at a time ("AnotherOperationInProgress"), and none whose group is
       // changing ("ReferencedResourceNotProvisioned").

@@ -189,9 +189,9 @@ export class Pool extends pulumi.ComponentResource {
         resourceGroup: this.#resourceGroup,
         grants: {
           "read-join": { role: "keyVaultSecretsUser", scope: join.id },
-          ...(credentialsId === undefined
-            ? {}
-            : { "read-credentials": { role: "keyVaultSecretsUser", scope: credentialsId } }),
+          ...(credentialsId !== undefined && {
+            "read-credentials": { role: "keyVaultSecretsUser", scope: credentialsId },
+          }),
           ...rightOnEach(name, "pull", "acrPull", spec.registryAccess?.resources ?? []),
         },
       },

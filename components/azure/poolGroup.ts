@@ -172,7 +172,7 @@ function autoscalerHints(spec: GroupSettings, pool: PoolSpec): Readonly<Record<s
       taints.map(({ key, value, effect }) => [`${autoscalerPrefix}_taint_${hintKey(key)}`, `${value}:${effect}`]),
     ),
     ...Object.fromEntries(
-      Object.entries({ ...allocatable(pool), ...(pods === undefined ? {} : { pods: String(pods) }) }).map(
+      Object.entries({ ...allocatable(pool), ...(pods !== undefined && { pods: String(pods) }) }).map(
         ([key, value]) => [`${autoscalerPrefix}_resources_${key}`, value],
       ),
     ),

@@ -59,7 +59,7 @@ export function assignRole(
       principalType: "ServicePrincipal",
       roleDefinitionId: pulumi.output(subscriptionId).apply((id) => roleDefinitionId(id, role)),
       scope,
-      ...(condition === undefined ? {} : { condition, conditionVersion: "2.0" }),
+      ...(condition !== undefined && { condition, conditionVersion: "2.0" }),
     },
     // What Azure refuses to change ("RoleAssignmentUpdateNotPermitted"; hashicorp/terraform-provider-azurerm:
     // internal/services/authorization/role_assignment_resource.go). The name is random: the new one can come first.
@@ -102,7 +102,7 @@ export function controllerGrants(
   return {
     machines: { role: "virtualMachineContributor", scope: id },
     networking: { role: "networkContributor", scope: id },
-    ...(addons.volumeSnapshots ? { snapshots: { role: "diskStorageOperator", scope: id } } : {}),
+    ...(addons.volumeSnapshots && { snapshots: { role: "diskStorageOperator", scope: id } }),
   };
 }
 

@@ -95,7 +95,7 @@ export class Secrets extends pulumi.ComponentResource {
           enableSoftDelete: true,
           softDeleteRetentionInDays: retentionDays[spec.environment],
           // It cannot be disabled again, and false is refused.
-          ...(production ? { enablePurgeProtection: true } : {}),
+          ...(production && { enablePurgeProtection: true }),
           publicNetworkAccess: "Enabled",
           networkAcls: {
             ...{ bypass: "None", defaultAction: "Deny" },
@@ -222,7 +222,7 @@ function credentialsSecret(suffix: string): string {
 /** @param credentialsId resource id of the secret with logins, if any */
 export function workerSecrets(joinSecret: string, credentialsId: string | undefined): WorkerSecrets {
   const credentials = credentialsId?.split("/").at(-1);
-  return { joinSecret, ...(credentials === undefined ? {} : { credentials }) };
+  return { joinSecret, ...(credentials !== undefined && { credentials }) };
 }
 
 export const controlPlaneSecrets: ControlPlaneSecrets = {

@@ -110,10 +110,10 @@ function asWritten({ group, ...schema }: JsonSchema): JsonSchema {
     };
   return {
     ...schema,
-    ...(description === undefined ? {} : { description }),
-    ...(items === undefined ? {} : { items: asWritten(items) }),
-    ...(properties === undefined ? {} : { properties: Object.fromEntries(inOrder(properties, schema.required ?? [])) }),
-    ...(typeof additionalProperties === "object" ? { additionalProperties: asWritten(additionalProperties) } : {}),
+    ...(description !== undefined && { description }),
+    ...(items !== undefined && { items: asWritten(items) }),
+    ...(properties !== undefined && { properties: Object.fromEntries(inOrder(properties, schema.required ?? [])) }),
+    ...(typeof additionalProperties === "object" && { additionalProperties: asWritten(additionalProperties) }),
   };
 }
 

@@ -50,8 +50,8 @@ export function askApi(api: ApiClient, path: string, body?: object): Promise<Api
       {
         ca: api.caCertificate,
         agent: ownConnection(),
-        ...(body === undefined ? {} : { method: "POST", headers: { "content-type": "application/json" } }),
-        ...(api.client === undefined ? {} : { cert: api.client.certificate, key: api.client.key }),
+        ...(body !== undefined && { method: "POST", headers: { "content-type": "application/json" } }),
+        ...(api.client !== undefined && { cert: api.client.certificate, key: api.client.key }),
       },
       (answer) => {
         const parts: Buffer[] = [];

@@ -188,7 +188,7 @@ export function poolGate(name: string, args: PoolGateArgs, opts: pulumi.CustomRe
       { everySeconds: 3, limitSeconds, ...args.patience },
     );
   });
-  const input = { fingerprint: args.fingerprint, count, ...(machines === undefined ? {} : { machines }) };
+  const input = { fingerprint: args.fingerprint, count, ...(machines !== undefined && { machines }) };
   return new pulumi.Stash(name, { input }, { ...opts, hooks: { beforeCreate: [hook], beforeUpdate: [hook] } });
 }
 

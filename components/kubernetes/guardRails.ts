@@ -54,7 +54,7 @@ function blanks(spec: Spec): Blanks {
   // Another level by default has rules that nobody here knows.
   const baseline = !controlPlane.admission?.some(({ name }) => name === "PodSecurity");
   return {
-    cel: { ...cel, ...(baseline ? {} : { seesNode: "false" }) },
+    cel: { ...cel, ...(!baseline && { seesNode: "false" }) },
     values: {
       ...values,
       workloads,

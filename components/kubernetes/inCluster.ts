@@ -120,7 +120,7 @@ export class InCluster extends pulumi.ComponentResource {
       {
         manifests,
         after: [apiGate, ...nodes, ...this.#made(entry.after)],
-        ...(entry.cleansUp === true ? {} : { deletedWith: apiGate }),
+        ...(entry.cleansUp !== true && { deletedWith: apiGate }),
       },
       { parent: this, provider: this.provider },
     );

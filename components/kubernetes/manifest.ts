@@ -235,7 +235,7 @@ export function readsAuthentication(account: Account, name: string): Manifest {
 
 /** A rule; its group is empty for the core API. */
 export function rule(group: string, resources: string[], verbs: string[], resourceNames?: string[]): PolicyRule {
-  return { apiGroups: [group], resources, verbs, ...(resourceNames === undefined ? {} : { resourceNames }) };
+  return { apiGroups: [group], resources, verbs, ...(resourceNames !== undefined && { resourceNames }) };
 }
 
 /** What the election of a leader needs, by its Leases. A name cannot limit what is created. */

@@ -96,15 +96,15 @@ export function accessEnv(access: CloudAccess): Readonly<Record<string, string>>
       CLOUD: "aws",
       REGION: region,
       JOIN_SECRET: joinSecret,
-      ...(credentials === undefined ? {} : { CREDENTIALS_SECRET: credentials }),
-      ...(secretsKey === undefined ? {} : { SECRETS_KEY: secretsKey }),
+      ...(credentials !== undefined && { CREDENTIALS_SECRET: credentials }),
+      ...(secretsKey !== undefined && { SECRETS_KEY: secretsKey }),
     }),
     azure: ({ region, clientId, joinVault, joinSecret, credentials }) => ({
       CLOUD: "azure",
       REGION: region,
       CLIENT_ID: clientId,
       JOIN_SECRET: vaultSecret(joinVault, joinSecret),
-      ...(credentials === undefined ? {} : { CREDENTIALS_SECRET: vaultSecret(joinVault, credentials) }),
+      ...(credentials !== undefined && { CREDENTIALS_SECRET: vaultSecret(joinVault, credentials) }),
     }),
   });
 }

@@ -86,9 +86,9 @@ export function credentialFiles(
         matchImages: registryAccess.images,
         defaultCacheDuration: cacheDuration,
         apiVersion: "credentialprovider.kubelet.k8s.io/v1",
-        ...(cloudFile.length === 0 ? {} : { args: [paths.cloud] }),
+        ...(cloudFile.length > 0 && { args: [paths.cloud] }),
         // The kubelet itself has none, since it connects to the API directly.
-        ...(url === undefined ? {} : { env: Object.entries(proxy).map(([name, value]) => ({ name, value })) }),
+        ...(url !== undefined && { env: Object.entries(proxy).map(([name, value]) => ({ name, value })) }),
       },
     ],
   };

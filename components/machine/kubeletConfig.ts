@@ -69,17 +69,17 @@ export function kubeletConfiguration(args: KubeletArgs): KubeletConfiguration {
     serverTLSBootstrap: true,
     serializeImagePulls: false,
     maxParallelImagePulls: 3,
-    ...(mostPods === undefined ? {} : { maxPods: mostPods }),
+    ...(mostPods !== undefined && { maxPods: mostPods }),
     // A sandbox waits until its image is pulled and unpacked, on Windows longer than the default of two minutes.
     runtimeRequestTimeout: "10m",
     tlsMinVersion: "VersionTLS12",
     // Off, unlike upstream: whoever may get nodes/proxy sees every file below /var/log, the audit log too.
     enableSystemLogHandler: pool?.nodeLogQuery === true,
-    ...(pool?.nodeLogQuery ? { enableSystemLogQuery: true } : {}),
-    ...(featureGates !== undefined && Object.keys(featureGates).length > 0 ? { featureGates } : {}),
+    ...(pool?.nodeLogQuery && { enableSystemLogQuery: true }),
+    ...(featureGates !== undefined && Object.keys(featureGates).length > 0 && { featureGates }),
     ...(os === "windows" ? windowsFields : linuxFields(pool)),
     ...own,
-    ...(limits === undefined ? {} : { evictionHard: { ...evictionHard[os], ...limits } }),
+    ...(limits !== undefined && { evictionHard: { ...evictionHard[os], ...limits } }),
   };
 }
 
@@ -108,7 +108,7 @@ function linuxFields(pool: PoolSpec | undefined): Readonly<Record<string, unknow
     shutdownGracePeriod: "60s",
     // The API server goes on for 20 s before it ends.
     shutdownGracePeriodCriticalPods: pool === undefined ? "40s" : "20s",
-    ...(pool === undefined ? { staticPodPath: kubeletPaths.linux.staticPods } : {}),
+    ...(pool === undefined && { staticPodPath: kubeletPaths.linux.staticPods }),
   };
 }
 

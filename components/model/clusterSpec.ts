@@ -165,7 +165,7 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
     facts,
     accountId: config.accountId ?? (existing === undefined ? undefined : facts.network.accountOf(existing.id)),
     kubernetes,
-    network: { ...plan, nat: network.nat, natAddresses: network.natAddresses, ...(dns === undefined ? {} : { dns }) },
+    network: { ...plan, nat: network.nat, natAddresses: network.natAddresses, ...(dns !== undefined && { dns }) },
     controlPlane: controlPlaneOf(config, plan),
     pools,
     windows: windowsBuilds(pools),

@@ -92,7 +92,7 @@ export function credentialsDocument(settings: LoginSettings): string | undefined
   const { proxyCredentials: proxy, registryCredentials = {} } = settings;
   if (!hasCredentials(credentialsOf(settings))) return undefined;
   return JSON.stringify({
-    ...(proxy === undefined ? {} : { [proxyLogin]: userInfo(proxy) }),
+    ...(proxy !== undefined && { [proxyLogin]: userInfo(proxy) }),
     ...Object.fromEntries(
       Object.entries(registryCredentials).map(([host, login]) => [registryLogin(host), basic(login)]),
     ),

@@ -148,7 +148,7 @@ export function runtimeClass(os: OperatingSystem, isolation: "process" | "hyperv
       "kubernetes.io/os": "windows",
       "kubernetes.io/arch": "amd64",
       [buildLabel]: os.build,
-      ...(isolation === "hyperv" ? { [hyperVLabel]: "true" } : {}),
+      ...(isolation === "hyperv" && { [hyperVLabel]: "true" }),
     },
     tolerations: [{ ...windowsTaint, operator: "Equal" }],
   };
@@ -170,14 +170,14 @@ export function poolScheduling(
   return {
     kubeletLabels: {
       [poolLabel]: group,
-      ...(pool.hyperV ? { [hyperVLabel]: "true" } : {}),
-      ...(pool.ccgPlugin ? { [ccgPluginLabel]: "true" } : {}),
+      ...(pool.hyperV && { [hyperVLabel]: "true" }),
+      ...(pool.ccgPlugin && { [ccgPluginLabel]: "true" }),
       ...pool.labels,
     },
     ownLabels: {
       "kubernetes.io/os": os.family,
       "kubernetes.io/arch": size.arch,
-      ...(windows ? { [buildLabel]: os.build } : {}),
+      ...(windows && { [buildLabel]: os.build }),
     },
     taints,
     runtimeClass: runtimeClass(os, "process"),

@@ -22,7 +22,7 @@ export interface Problem {
 
 /** A problem, in a message's order. */
 export function problem(path: string, value: unknown, message: string, allowed: string, remedy?: string): Problem {
-  return { path, value, message, allowed, ...(remedy === undefined ? {} : { remedy }) };
+  return { path, value, message, allowed, ...(remedy !== undefined && { remedy }) };
 }
 
 /** The same, as a rule's whole result. */

@@ -93,7 +93,7 @@ export function namedVersions(
 
 /** The versions of a name, each with its system where there is one for each. */
 function versionsIn(tree: VersionTree, minor?: string, os?: string): readonly Omit<NamedVersion, "name">[] {
-  if (typeof tree === "string") return [{ version: tree, ...(os === undefined ? {} : { os }) }];
+  if (typeof tree === "string") return [{ version: tree, ...(os !== undefined && { os }) }];
   const isOther = (key: string): boolean => minor !== undefined && /^\d/.test(key) && key !== minor;
   return Object.entries(tree)
     .filter(([key]) => !isOther(key))

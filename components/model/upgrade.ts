@@ -159,12 +159,12 @@ export function stateOf(spec: ClusterSpec) {
     ),
     version: spec.kubernetes.version,
     replicas: controlPlane.members.length,
-    ...(network.existing === undefined ? {} : { subnets: subnetIds(network.existing) }),
+    ...(network.existing !== undefined && { subnets: subnetIds(network.existing) }),
     zones: network.zones.map(({ zone }) => zone),
     ...keptKeys(spec),
-    ...(workloadIdentity === undefined ? {} : { issuer: workloadIdentity.issuer ?? "own" }),
+    ...(workloadIdentity !== undefined && { issuer: workloadIdentity.issuer ?? "own" }),
     ...(spec.environment === "production" ? poolBounds(spec.pools) : {}),
-    ...(fewerMachines in spec.acknowledge ? { mayEnd: true } : {}),
+    ...(fewerMachines in spec.acknowledge && { mayEnd: true }),
   } satisfies ClusterState;
 }
 
@@ -212,8 +212,8 @@ type KeySettings = Pick<ClusterSpec, "serviceAccountKeys" | "secretsEncryption">
 
 function keptKeys({ serviceAccountKeys, secretsEncryption }: KeySettings): ReachedKeys {
   return {
-    ...(serviceAccountKeys.join() === firstServiceAccountKey ? {} : { serviceAccountKeys }),
-    ...(isFirstKeyAlone(secretsEncryption) ? {} : { encryptionKeys: secretsEncryption.keys }),
+    ...(serviceAccountKeys.join() !== firstServiceAccountKey && { serviceAccountKeys }),
+    ...(!isFirstKeyAlone(secretsEncryption) && { encryptionKeys: secretsEncryption.keys }),
   };
 }
 

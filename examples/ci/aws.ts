@@ -24,7 +24,7 @@ export function setUpAws(spec: CiSpec): CiOutputs {
   const provider = new aws.Provider("fenestra-ci", {
     region,
     defaultTags: { tags: { "fenestra:purpose": "ci" } },
-    ...(accountId === undefined ? {} : { allowedAccountIds: [accountId] }),
+    ...(accountId !== undefined && { allowedAccountIds: [accountId] }),
   });
   const providers = { aws: provider };
   const github = { url: issuer, clientIdLists: [audience] };

@@ -48,7 +48,7 @@ export function setUpAzure({ region: location, accountId, repository, stacks }: 
   requireStacks(stacks);
   const provider = new azure.Provider("fenestra-ci", {
     location,
-    ...(accountId === undefined ? {} : { subscriptionId: accountId }),
+    ...(accountId !== undefined && { subscriptionId: accountId }),
   });
   const opts = { provider };
   const group = new resources.ResourceGroup(
@@ -205,7 +205,7 @@ class AzureStack extends pulumi.ComponentResource {
           ...backend,
           AZURE_CLIENT_ID: identities[purpose].clientId,
           // Preflight asks as the one what the other may.
-          ...(purpose === "preview" ? { AZURE_DEPLOYER_ID: identities.deploy.principalId } : {}),
+          ...(purpose === "preview" && { AZURE_DEPLOYER_ID: identities.deploy.principalId }),
         },
       ]),
     );

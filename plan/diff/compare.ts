@@ -102,7 +102,7 @@ function withKeptNumbers(base: BasePlan, plan: Plan): Plan {
   if (machines.every(({ count }, index) => count === plan.machines[index]?.count)) return plan;
   const resources = plan.resources.map(({ type, name, custom, existing, inputs }) => ({
     ...{ type, name, custom, inputs: mapFromWire(Object(inputs)) },
-    ...(existing === true ? { read: name } : {}),
+    ...(existing === true && { read: name }),
   }));
   return { ...plan, machines, billed: billedOf(resources, machines) };
 }
@@ -120,7 +120,7 @@ function stateOf({ cluster, controlPlane, resources }: BasePlan | Plan): Cluster
     ...state,
     name,
     cloud,
-    ...(accountId === null ? {} : { accountId }),
+    ...(accountId !== null && { accountId }),
   };
 }
 
@@ -190,8 +190,8 @@ function nodeChanges(base: BasePlan, plan: Plan, operations: readonly Operation[
       because: operation?.because ?? [],
       count: [old?.count ?? 0, old === undefined ? (now?.count ?? 0) : kept(plan, name, old.count, now?.count ?? 0)],
       atATime: atATime(plan.resources.find(({ urn }) => urn === operation?.urn)?.inputs, now?.count ?? 0),
-      ...(ending > 0 ? { mayEnd: ending } : {}),
-      ...(disk?.data === undefined ? {} : { data: disk.data }),
+      ...(ending > 0 && { mayEnd: ending }),
+      ...(disk?.data !== undefined && { data: disk.data }),
     };
   });
 }

@@ -20,7 +20,7 @@ export function changedLeaves(old: unknown, now: unknown, path = "", exact = fal
   if (JSON.stringify(old) === JSON.stringify(now) && !isUnknown(now)) return [];
   const [left, right] = [opened(old, exact), opened(now, exact)];
   if (left === undefined || right === undefined || Array.isArray(left.value) !== Array.isArray(right.value))
-    return [{ path, ...(old === undefined ? {} : { old }), ...(now === undefined ? {} : { now }) }];
+    return [{ path, ...(old !== undefined && { old }), ...(now !== undefined && { now }) }];
   const [before, after] = exact
     ? [new Map(Object.entries(left.value)), new Map(Object.entries(right.value))]
     : [itemsOf(left.value, right.value), itemsOf(right.value, left.value)];

@@ -1,8 +1,7 @@
 import { Unknown } from "../../components/gates/values.ts";
 import { at } from "../../components/model/json.ts";
 import type { PlanResource } from "../plan.ts";
-import { ownersOf } from "../replacement/owners.ts";
-import { concerns, replacementRow } from "../replacement/table.ts";
+import { concerns, ownersOf, replacementRow } from "../replacement/table.ts";
 import { type BasePlan, formerUrns } from "./base.ts";
 import { changedLeaves, type LeafChange } from "./leaves.ts";
 
@@ -86,7 +85,7 @@ function removed({ urn, type, name, inputs, options }: BaseResource): Operation 
   const data = options.retainOnDelete === true ? undefined : dataOf(type, inputs);
   const { ends } = replacementRow(type) ?? {};
   const because = ends === undefined ? [] : [ends];
-  return { urn, type, name, change: "removed", because, inputs: [], ...(data === undefined ? {} : { data }) };
+  return { urn, type, name, change: "removed", because, inputs: [], ...(data !== undefined && { data }) };
 }
 
 function finished({ resource, change, because, inputs, forgotten }: Draft): readonly Operation[] {
@@ -97,8 +96,8 @@ function finished({ resource, change, because, inputs, forgotten }: Draft): read
   return [
     {
       ...{ urn, type, name, change, because: [...because], inputs },
-      ...(data === undefined ? {} : { data }),
-      ...(takesOff.length === 0 ? {} : { takesOff }),
+      ...(data !== undefined && { data }),
+      ...(takesOff.length > 0 && { takesOff }),
     },
   ];
 }

@@ -100,7 +100,7 @@ const makers: Readonly<Record<string, Maker>> = {
         name,
         version: 1,
         // The provider marks the value as secret for every type.
-        ...(value === undefined ? {} : { value: value instanceof Secret ? value : new Secret(value) }),
+        ...(value !== undefined && { value: value instanceof Secret ? value : new Secret(value) }),
       },
     };
   },

@@ -129,9 +129,9 @@ const outputs: Readonly<Record<string, Outputs>> = {
     return {
       // TEST-NET-3 (RFC 5737): never anyone's address.
       ipAddress: `203.0.113.${digest(urn).readUInt8(0)}`,
-      ...(label === undefined
-        ? {}
-        : { dnsSettings: { ...mapOf(inputs.dnsSettings), fqdn: `${label}.${place.region}.cloudapp.azure.com` } }),
+      ...(label !== undefined && {
+        dnsSettings: { ...mapOf(inputs.dnsSettings), fqdn: `${label}.${place.region}.cloudapp.azure.com` },
+      }),
     };
   },
   "network:NetworkInterface": ({ inputs }, _, { id }) => ({
@@ -161,11 +161,7 @@ export const azureResource: SimulatedProvider = (request, context): SimulatedRes
   const location = textOf(request.inputs.location) ?? groupLocation(request, context);
   return {
     id,
-    outputs: {
-      name,
-      ...(location === undefined ? {} : { location }),
-      ...outputs[kind]?.(request, context, { id, name }),
-    },
+    outputs: { name, ...(location !== undefined && { location }), ...outputs[kind]?.(request, context, { id, name }) },
   };
 };
 

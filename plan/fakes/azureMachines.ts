@@ -92,7 +92,7 @@ function setInstances(index: ProgramIndex, resource: RecordedResource): readonly
   return groupNumbers(index, resource.urn, group).map(
     (number): AzureHost => ({
       ...shared.host,
-      ...(notice.enable === true ? { noticeSeconds: Number(minutes) * 60 } : {}),
+      ...(notice.enable === true && { noticeSeconds: Number(minutes) * 60 }),
       resourceId: `${resource.id ?? ""}/virtualMachines/${number}`,
       resourceName: `${setName}_${number}`,
       computerName: computerName(prefix, number),

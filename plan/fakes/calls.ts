@@ -191,7 +191,7 @@ function diskKeys(program: RecordedProgram, { type, inputs }: RecordedResource):
 function asked(action: string) {
   const [service = "", name = ""] = action.split(":");
   const on = (target: string, context?: Call["context"]): readonly Call[] => [
-    { action, resource: target, ...(context === undefined ? {} : { context }) },
+    { action, resource: target, ...(context !== undefined && { context }) },
   ];
   return { service, name, on };
 }
@@ -253,7 +253,7 @@ function kmsCalls({ program, place, type, name, own, key: used, on }: Scene): re
   const ofKey = {
     [`aws:ResourceTag/${tag}`]: cluster,
     "kms:ResourceAliases": `alias/fenestra-${cluster}`,
-    ...(type === "aws:ssm/parameter:Parameter" ? { "kms:EncryptionContext:PARAMETER_ARN": own } : {}),
+    ...(type === "aws:ssm/parameter:Parameter" && { "kms:EncryptionContext:PARAMETER_ARN": own }),
   };
   const made = { "aws:RequestedRegion": place.region, [`aws:RequestTag/${tag}`]: cluster };
   if (name === "ListAliases") return on("*");
@@ -330,7 +330,7 @@ export function azureActions(
   const role = type.endsWith(":RoleAssignment") ? textOf(inputs.roleDefinitionId)?.split("/").at(-1) : undefined;
   const change = {
     ...of(`${own}/${operation === "delete" ? "delete" : "write"}`),
-    ...(role === undefined ? {} : { role }),
+    ...(role !== undefined && { role }),
   };
   if (operation === "delete") return [change];
   const references = idsIn(Object.values(inputs)).flatMap((each) =>

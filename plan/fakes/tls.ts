@@ -87,7 +87,7 @@ function privateKey(urn: string, inputs: PropertyMap, { certificates }: Mode) {
     outputs: {
       privateKeyPem: new Secret(key.export({ type, format: "pem" }).toString()),
       publicKeyPem: publicKey.export({ type: "spki", format: "pem" }).toString(),
-      ...(forSsh ? { publicKeyOpenssh: opensshKey(der) } : {}),
+      ...(forSsh && { publicKeyOpenssh: opensshKey(der) }),
     },
   };
 }
@@ -188,7 +188,7 @@ function spki(key: KeyObject): x509.SubjectPublicKeyInfo {
 const subjectAttributes = { organization: "2.5.4.10", organizationalUnit: "2.5.4.11", commonName: "2.5.4.3" };
 
 function subject(inputs: PropertyMap, { certificates }: Mode): x509.Name {
-  const attributes = { ...mapOf(inputs.subject), ...(certificates === "fake" ? { organizationalUnit: fakeUnit } : {}) };
+  const attributes = { ...mapOf(inputs.subject), ...(certificates === "fake" && { organizationalUnit: fakeUnit }) };
   const odd = Object.keys(attributes).find((name) => !Object.hasOwn(subjectAttributes, name));
   if (odd !== undefined) throw new Error(`no simulation of a subject's ${odd}`);
   return new x509.Name(

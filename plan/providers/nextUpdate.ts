@@ -122,7 +122,7 @@ export function updatedOutputs(question: DiffQuestion, found = question.oldOutpu
     ? []
     : Object.entries(replacementRow(type)?.resets ?? {});
   return {
-    ...(typeof count === "number" ? { [counter]: count + more } : {}),
+    ...(typeof count === "number" && { [counter]: count + more }),
     ...Object.fromEntries(resets.filter(([key]) => key in oldInputs && !changed.includes(key))),
   };
 }

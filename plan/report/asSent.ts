@@ -32,9 +32,9 @@ export function specAsSent(spec: ClusterSpec, program: RecordedProgram): Cluster
   return {
     ...{ ...spec, pools, publicAccess },
     controlPlane: controlPlaneAsSent(spec, program, sent),
-    ...(spec.privateAccess === undefined
-      ? {}
-      : { privateAccess: privateAccess.filter((range) => !spec.network.cidrs.includes(range)) }),
+    ...(spec.privateAccess !== undefined && {
+      privateAccess: privateAccess.filter((range) => !spec.network.cidrs.includes(range)),
+    }),
   };
 }
 
@@ -60,7 +60,7 @@ function poolAsSent(pool: PoolSpec, { cloud }: ClusterSpec, program: Resources, 
     diskGb: volumes[0]?.sizeGib ?? pool.diskGb,
     spot: isSpot([inputs, ...program.resources.filter(({ name }) => name === template).map((each) => each.inputs)]),
     furtherSizes: sizes.length > 0 ? sizes.slice(1) : pool.furtherSizes,
-    ...(pool.autoscale === undefined ? {} : { autoscale: { ...pool.autoscale, min, max } }),
+    ...(pool.autoscale !== undefined && { autoscale: { ...pool.autoscale, min, max } }),
   };
 }
 

@@ -115,7 +115,7 @@ export function planOfRun(input: PlanInput): Plan {
         public: zone.public ?? null,
         controlPlane: zone.controlPlane,
       })),
-      ...(spec.privateAccess === undefined ? {} : { privateAccess: spec.privateAccess }),
+      ...(spec.privateAccess !== undefined && { privateAccess: spec.privateAccess }),
       publicAccess: spec.publicAccess ?? null,
     },
     settings: settingsOf(config),
@@ -127,7 +127,7 @@ export function planOfRun(input: PlanInput): Plan {
       etcdDiskGb: controlPlane.etcdDiskGb,
       members: controlPlane.members.map(({ etcdName, zone, address }) => {
         const { name: size } = controlPlane.sizes[etcdName] ?? {};
-        return { etcdName, zone, address, ...(size === undefined ? {} : { size }) };
+        return { etcdName, zone, address, ...(size !== undefined && { size }) };
       }),
     },
     pools: spec.pools.map((pool) => planPool(pool, daemonSets)),
@@ -145,20 +145,18 @@ export function planOfRun(input: PlanInput): Plan {
 
 function planExisting({ existing, cidrs, dns }: ClusterSpec["network"]): Partial<Plan["network"]> {
   return {
-    ...(existing === undefined
-      ? {}
-      : {
-          existing: {
-            id: existing.id,
-            cidrs,
-            resourceGroup: existing.resourceGroup ?? null,
-            subnets: Object.entries(existing.subnets).flatMap(([zone, { private: workers, controlPlane }]) => [
-              { zone, role: "private", id: workers.id },
-              { zone, role: "controlPlane", id: controlPlane.id },
-            ]),
-          },
-        }),
-    ...(dns === undefined ? {} : { dns: { servers: dns.servers } }),
+    ...(existing !== undefined && {
+      existing: {
+        id: existing.id,
+        cidrs,
+        resourceGroup: existing.resourceGroup ?? null,
+        subnets: Object.entries(existing.subnets).flatMap(([zone, { private: workers, controlPlane }]) => [
+          { zone, role: "private", id: workers.id },
+          { zone, role: "controlPlane", id: controlPlane.id },
+        ]),
+      },
+    }),
+    ...(dns !== undefined && { dns: { servers: dns.servers } }),
   };
 }
 
@@ -241,7 +239,7 @@ function planResource(resource: RecordedResource): PlanResource {
     name: resource.name,
     parent: resource.parent ?? null,
     custom: resource.custom,
-    ...(resource.read === undefined ? {} : { existing: true }),
+    ...(resource.read !== undefined && { existing: true }),
     inputs: printable(resource.inputs),
     dependencies: resource.dependencies,
     propertyDependencies: resource.propertyDependencies,

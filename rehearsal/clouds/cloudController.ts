@@ -110,7 +110,7 @@ function volumeFor(
     spec: {
       capacity: { storage: claim.spec?.resources?.requests?.storage ?? "1Gi" },
       accessModes: claim.spec?.accessModes ?? ["ReadWriteOnce"],
-      ...(claim.spec?.storageClassName === undefined ? {} : { storageClassName: claim.spec.storageClassName }),
+      ...(claim.spec?.storageClassName !== undefined && { storageClassName: claim.spec.storageClassName }),
       persistentVolumeReclaimPolicy: reclaimPolicy,
       claimRef: { apiVersion: "v1", kind: "PersistentVolumeClaim", name, namespace, uid },
       ...source,

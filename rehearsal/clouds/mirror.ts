@@ -185,7 +185,7 @@ async function standAt(
     port,
     authority: `${hostname}:${port}`,
     hosts: literal ? [] : [`${address} ${hostname}`],
-    ...(secure ? { tls: { cert: identity.certificate, key: identity.key } } : {}),
+    ...(secure && { tls: { cert: identity.certificate, key: identity.key } }),
   };
 }
 

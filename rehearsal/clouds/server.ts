@@ -204,7 +204,7 @@ export function issueServerCertificate(authority: KeyAndCertificate, names: Serv
 
 export function newCertificateRequest({ commonName, organization, dnsNames = [], ipAddresses = [] }: ServerNames) {
   const key = newKey();
-  const subject = { commonName, ...(organization === undefined ? {} : { organization }) };
+  const subject = { commonName, ...(organization !== undefined && { organization }) };
   return {
     request: made("certRequest:CertRequest", "certRequestPem", { privateKeyPem: key, subject, dnsNames, ipAddresses }),
     key,

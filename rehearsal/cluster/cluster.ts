@@ -117,7 +117,7 @@ export class Cluster {
           [...nodePrograms, ...(controlPlane ? imagePrograms : [])].map((program) => [program, programs[program].path]),
         ),
       },
-      ...(controlPlane ? { disk: diskOf(machine) } : {}),
+      ...(controlPlane && { disk: diskOf(machine) }),
     });
     this.#machines.set(machine.id, started);
     return started;

@@ -147,7 +147,7 @@ function kwokStages(): string {
         matchExpressions: when.map(([key, operator, values]) => ({
           key,
           operator,
-          ...(values === undefined ? {} : { values }),
+          ...(values !== undefined && { values }),
         })),
       },
       next,

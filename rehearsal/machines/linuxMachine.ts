@@ -77,7 +77,7 @@ export async function startLinuxMachine(options: LinuxMachineOptions): Promise<L
     hardware: hardwareOf(options.machine),
     commands: fakeCommands,
     programs: options.programs,
-    volumes: { [controlFolder]: controlVolume, ...(options.disk === undefined ? {} : { [diskFolder]: options.disk }) },
+    volumes: { [controlFolder]: controlVolume, ...(options.disk !== undefined && { [diskFolder]: options.disk }) },
   });
   const systemd = new Systemd({ machine, logFolder });
   const control = await serveControl(path.join(workFolder, "volumes", controlVolume), async (command, args) => {

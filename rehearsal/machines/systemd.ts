@@ -165,7 +165,7 @@ export class Systemd {
         logFile: this.logFile(name),
         env: {
           ...(await this.#environment(unit)),
-          ...(setting(unit, "Service", "Type") === "notify" && !speaksItself(unit) ? { NOTIFY_SOCKET: name } : {}),
+          ...(setting(unit, "Service", "Type") === "notify" && !speaksItself(unit) && { NOTIFY_SOCKET: name }),
         },
       });
       this.#running.set(name, process);

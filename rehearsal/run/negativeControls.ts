@@ -155,7 +155,7 @@ export function together(broken: readonly Breakage[]): Breakage {
   return {
     payload: ({ machine, payload }) =>
       broken.reduce((changed, one) => one.payload?.({ machine, payload: changed }) ?? changed, payload),
-    ...(mirror === undefined ? {} : { mirror }),
+    ...(mirror !== undefined && { mirror }),
   };
 }
 

@@ -203,7 +203,7 @@ describe("what a command writes", () => {
       return 0;
     });
     const write = (text: string) => void said.push(text);
-    const screen = { out: write, err: write, ...(paint === undefined ? {} : { paint }) };
+    const screen = { out: write, err: write, ...(paint !== undefined && { paint }) };
     await runCommand(["it"], screen, { it: ["", async () => ({ command })] });
     return said.join("");
   }

@@ -96,8 +96,8 @@ async function ready(stack: string, provider: string): Promise<void> {
   const own = program.resources.filter(({ read }) => read === undefined);
   const resources = own.map(({ urn, type, custom, parent, provider: by, options: { protect } }) => ({
     ...{ urn, type, custom, parent, protect },
-    ...(custom ? { id: "x", ...(by === undefined ? {} : { provider: `${by}::x` }) } : {}),
-    ...(parent === undefined ? { outputs } : {}),
+    ...(custom && { id: "x", ...(by !== undefined && { provider: `${by}::x` }) }),
+    ...(parent === undefined && { outputs }),
   }));
   await run('git reset -q --hard; git clean -fdq; rm -rf "$STATE" "$STATE-2"; mkdir "$STATE" "$STATE-2"');
   stateFile("all.json", resources);

@@ -202,7 +202,7 @@ export async function pass(
   const patience = { everySeconds: 0.001, limitSeconds: how.limitSeconds ?? 30 };
   let recorded: Recorded | undefined;
   await serving(answer, async (api) => {
-    const own = pulumi.secret({ ...api, ...(gate === "api" ? { client } : {}), ...(requestMs && { requestMs }) });
+    const own = pulumi.secret({ ...api, ...(gate === "api" && { client }), ...(requestMs && { requestMs }) });
     const make = typeof gate === "string" ? gates[gate] : gate;
     recorded = await withMocks(() => void make({ ...how, api: own, patience }));
     await runHook(recorded, "gate", { urn: "urn:set", oldInputs: { input: old }, newInputs });

@@ -70,7 +70,7 @@ describe("the gate behind a pool", () => {
     const recorded = await pass(make, answer, { old: kept, limitSeconds });
     assert.deepEqual(recorded.program.resources.at(-1)?.inputs.input, {
       ...{ fingerprint: wanted, count: sent.count },
-      ...(machines === undefined ? {} : { machines: "changed" }),
+      ...(machines !== undefined && { machines: "changed" }),
     });
     return asked;
   }

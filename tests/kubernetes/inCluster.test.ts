@@ -57,8 +57,8 @@ const record = memo(
           pools,
           nodeEndpoint: "api.internal.test",
           podNetworkManifests,
-          ...(spec.addons.logs === undefined ? {} : { workloadIdentity: podIdentities(spec) }),
-          ...(spec.cloud === "azure" ? { cloudConfig: "{}", gmsaObjectId: "object-of-identity" } : {}),
+          ...(spec.addons.logs !== undefined && { workloadIdentity: podIdentities(spec) }),
+          ...(spec.cloud === "azure" && { cloudConfig: "{}", gmsaObjectId: "object-of-identity" }),
         });
       },
       { mode },

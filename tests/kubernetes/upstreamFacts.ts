@@ -63,7 +63,7 @@ function probe(value: Fact, ports: Facts): Fact {
   const { httpGet, successThreshold: _, ...rest } = value;
   const get: Facts = { scheme: "HTTP", ...at(httpGet) };
   const port = at(ports, text(get.port)).containerPort ?? get.port;
-  return { ...probeDefaults, ...rest, ...(httpGet === undefined ? {} : { httpGet: { ...get, port } }) };
+  return { ...probeDefaults, ...rest, ...(httpGet !== undefined && { httpGet: { ...get, port } }) };
 }
 
 function container(own: Facts, pod: Facts): Facts {

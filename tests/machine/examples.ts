@@ -51,7 +51,7 @@ function exampleCloud(spec: ClusterSpec): CloudAccess {
 
 export function exampleAccess(spec: ClusterSpec, pool: string): PoolAccess {
   const lifecycle = { group: `${spec.name}-${pool}`, launchHook: "launch", terminateHook: "terminate" };
-  return { cloud: exampleCloud(spec), ...(spec.cloud === "aws" ? { lifecycle } : {}) };
+  return { cloud: exampleCloud(spec), ...(spec.cloud === "aws" && { lifecycle }) };
 }
 
 function exampleControlPlaneAccess(spec: ClusterSpec): ControlPlaneAccess {
@@ -67,7 +67,7 @@ function exampleControlPlaneAccess(spec: ClusterSpec): ControlPlaneAccess {
       encryptionKey: name("encryption-key"),
       initialised: name("initialised"),
     },
-    ...(aws ? {} : { caVault: `https://${spec.name}-ca-ab12cd.vault.azure.net` }),
+    ...(!aws && { caVault: `https://${spec.name}-ca-ab12cd.vault.azure.net` }),
     etcdDevice: aws
       ? "/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_vol0123456789abcdef0"
       : "/dev/disk/azure/data/by-lun/0 /dev/disk/azure/scsi1/lun0",
@@ -88,7 +88,7 @@ export function exampleControlPlane(spec: ClusterSpec, index = 0): MachinePayloa
   return controlPlanePayload({
     spec,
     member,
-    endpoint: { host, ...(spec.publicAccess === undefined ? {} : { publicHost: `public-${host}` }) },
+    endpoint: { host, ...(spec.publicAccess !== undefined && { publicHost: `public-${host}` }) },
     access: exampleControlPlaneAccess(spec),
   });
 }

@@ -39,7 +39,7 @@ function wordsOf(diff: PlanDiff): string {
       )} ${said}`,
   );
   const named = {
-    ...(isRefused ? {} : { replaced: ofChange("replaced"), "perhaps replaced": ofChange("may-be-replaced") }),
+    ...(!isRefused && { replaced: ofChange("replaced"), "perhaps replaced": ofChange("may-be-replaced") }),
     refused: diff.refused.map(({ path }) => path.replace("config.fenestra:", "")),
     lost: lostTypes(diff),
   };

@@ -8,7 +8,7 @@ import type { Owners } from "../../components/model/cloudFacts/facts.ts";
 import { at } from "../../components/model/json.ts";
 import type { RecordedResource } from "../../plan/program/recorded.ts";
 import { declaredResource, pathsOf } from "../../plan/providers/declared.ts";
-import { ownersOf } from "../../plan/replacement/owners.ts";
+import { ownersOf } from "../../plan/replacement/table.ts";
 import { withEveryAddOn } from "../../rehearsal/run/everyAddOn.ts";
 import { runConfig } from "../support/mocks.ts";
 import { stackConfig, testStacks } from "../support/stacks.ts";

@@ -67,7 +67,7 @@ describe("what guards a user", function () {
       const made = Object.entries(columns[cloud]).map(async ([title, changes]) => {
         const spec = specOf(`${cloud}-dev`, changes);
         const pools = spec.pools.map((pool) => ({ ...pool, ccgPlugin: pool.os === "windows" }));
-        const addons = { ...spec.addons, gmsa: gmsa(cloud), ...(title === "" ? { logs: logs(cloud) } : {}) };
+        const addons = { ...spec.addons, gmsa: gmsa(cloud), ...(title === "" && { logs: logs(cloud) }) };
         return [title, (await runSpec({ ...spec, pools, addons })).program] as const;
       });
       const programs = Object.fromEntries(await Promise.all(made));

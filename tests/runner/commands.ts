@@ -6,6 +6,8 @@ export interface Counts {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
+  /** What failed, in its own words. */
+  readonly reasons?: readonly string[];
 }
 
 const root = path.join(import.meta.dirname, "../../");
@@ -49,10 +51,12 @@ async function counted(...given: Parameters<typeof show>): Promise<Counts> {
   const told = lines.filter((line) => /^(\d+ passed, | {2}\d+ (passing|failing|pending))/.test(line)).join();
   const count = (what: string): number => Number(new RegExp(`(\\d+) ${what}`).exec(told)?.[1] ?? 0);
   const failed = count("fail(ed|ing)");
+  const failing = lines.findIndex((line) => /^ {2}\d+ failing/.test(line));
   return {
     passed: count("pass(ed|ing)"),
     failed: code === 0 && told !== "" ? failed : Math.max(failed, 1),
     skipped: count("(skipped|pending)"),
+    reasons: failing >= 0 ? lines.slice(failing) : lines.filter((line) => /^\[[^\]]*\] FAIL /.test(line)),
   };
 }
 

@@ -16,17 +16,17 @@ interface Budget {
 const others = /^(?!(components|plan|check|rehearsal|cli|docs|tests)\/)/;
 
 const words: Readonly<Record<string, Budget>> = {
-  components: { paths: /^components\//, most: 211_902, aim: 178_000 },
-  plan: { paths: /^plan\//, most: 37_999, aim: 38_000 },
-  check: { paths: /^check\//, most: 23_843, aim: 24_000 },
-  rehearsal: { paths: /^rehearsal\//, most: 62_180, aim: 62_000 },
-  cli: { paths: /^cli\//, most: 32_915, aim: 18_000 },
-  "examples, ci, root": { paths: others, most: 22_982, aim: 18_000 },
+  components: { paths: /^components\//, most: 211_726, aim: 178_000 },
+  plan: { paths: /^plan\//, most: 37_992, aim: 38_000 },
+  check: { paths: /^check\//, most: 23_811, aim: 24_000 },
+  rehearsal: { paths: /^rehearsal\//, most: 62_156, aim: 62_000 },
+  cli: { paths: /^cli\//, most: 32_897, aim: 18_000 },
+  "examples, ci, root": { paths: others, most: 22_964, aim: 18_000 },
   docs: { paths: /^docs\//, most: 36_268, aim: 38_000 },
-  tests: { paths: /^tests\//, most: 190_817, aim: 192_000 },
-  whole: { paths: /^/, most: 618_906, aim: 570_000 },
+  tests: { paths: /^tests\//, most: 190_819, aim: 192_000 },
+  whole: { paths: /^/, most: 618_633, aim: 570_000 },
 };
-const files: Budget = { paths: /^/, most: 869, aim: 950 };
+const files: Budget = { paths: /^/, most: 871, aim: 950 };
 
 // What programs write does not count.
 const written = /(package-lock\.json|go\.mod|\.sum|lock\.json|schema\.json)$/;

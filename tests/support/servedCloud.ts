@@ -195,7 +195,7 @@ export class ServedCloud {
 
   #withReadBack(request: ResourceRequest, given: PropertyMap, at: "create" | "refresh"): PropertyMap {
     const tagsAll = at === "create" ? this.#tagsAll(request.type, request.inputs) : undefined;
-    const outputs = { ...given, ...(tagsAll === undefined ? {} : { tagsAll }) };
+    const outputs = { ...given, ...(tagsAll !== undefined && { tagsAll }) };
     const known = readBack[request.type];
     if (known === undefined || request.inputs[known.field] !== undefined) return outputs;
     if (at === "create" && known.from === "refresh") return outputs;
@@ -275,5 +275,5 @@ export function previewUpdate(type: string, question: Omit<DiffQuestion, "type">
     };
   }
   const counted = countedOutput({ type, ...question });
-  return { ...oldOutputs, ...inputs, ...(counted === undefined ? {} : { [counted]: unknown }) };
+  return { ...oldOutputs, ...inputs, ...(counted !== undefined && { [counted]: unknown }) };
 }

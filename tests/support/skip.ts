@@ -61,9 +61,7 @@ export function goRun(
 
 /** The checkers, from the cache or built, as by {@link obtainOrSkip}. */
 export async function checkersOrSkip(suite: Context, minors?: readonly string[]): Promise<Checkers> {
-  return await obtainOrSkip(suite, (progress) =>
-    obtainCheckers({ progress, ...(minors === undefined ? {} : { minors }) }),
-  );
+  return await obtainOrSkip(suite, (progress) => obtainCheckers({ progress, ...(minors !== undefined && { minors }) }));
 }
 
 /** Of the newest CLI that can be built from its module. */

@@ -34,7 +34,7 @@ function run(
     parallel: request.getParallel(),
     organization: request.getOrganization(),
     "root-directory": info?.getRootDirectory(),
-    ...(request.getDryrun() ? { "dry-run": "true" } : {}),
+    ...(request.getDryrun() && { "dry-run": "true" }),
   };
   const words = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
   const entry = path.join(info?.getProgramDirectory() ?? "", info?.getEntryPoint() ?? "");

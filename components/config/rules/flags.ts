@@ -23,7 +23,7 @@ type Wrong = Refusal | undefined;
 const refusal = (message: string, allowed: string, remedy?: string): Refusal => ({
   message,
   allowed,
-  ...(remedy === undefined ? {} : { remedy }),
+  ...(remedy !== undefined && { remedy }),
 });
 
 function flagProblem(program: ControlPlaneProgram, name: string, value: string, of: ProgramGates): Wrong {

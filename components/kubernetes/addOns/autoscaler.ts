@@ -129,9 +129,9 @@ function autoscalerManifests(spec: ClusterSpec): readonly Manifest[] {
         livenessProbe: { httpGet: { path: "/health-check", port: 8085, host: "127.0.0.1" }, initialDelaySeconds: 30 },
         securityContext: unprivileged(65534),
         resources: small("100m", "300Mi", "1Gi"),
-        ...(secret ? { volumeMounts: [{ name: "cloud-config", mountPath: "/etc/azure", readOnly: true }] } : {}),
+        ...(secret && { volumeMounts: [{ name: "cloud-config", mountPath: "/etc/azure", readOnly: true }] }),
       },
-      ...(secret ? { volumes: [{ name: "cloud-config", secret: { secretName: cloudConfigSecret } }] } : {}),
+      ...(secret && { volumes: [{ name: "cloud-config", secret: { secretName: cloudConfigSecret } }] }),
     }),
   ];
 }

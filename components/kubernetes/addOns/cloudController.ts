@@ -203,7 +203,7 @@ function nodeManager(spec: ClusterSpec, os: "linux" | "windows", nodeEndpoint: T
         args: ["--node-name=$(NODE_NAME)", "--wait-routes=false", "--v=2", ...(api?.args ?? [])],
         env: [nodeName, ...(linux ? apiByName(nodeEndpoint) : [])],
         resources: small("50m", "50Mi", "512Mi"),
-        ...(api === undefined ? {} : { volumeMounts: api.volumeMounts }),
+        ...(api !== undefined && { volumeMounts: api.volumeMounts }),
       },
     }),
   ];

@@ -130,7 +130,7 @@ function controllerPod(driver: CsiDriver, account: Account): PodSpec {
   return {
     ...onControlPlane,
     hostNetwork: true,
-    ...(driver.linux.dnsPolicy === undefined ? {} : { dnsPolicy: driver.linux.dnsPolicy }),
+    ...(driver.linux.dnsPolicy !== undefined && { dnsPolicy: driver.linux.dnsPolicy }),
     serviceAccountName: account.name,
     containers: controllerContainers(driver),
     volumes: [{ name: "socket", emptyDir: {} }],
@@ -160,8 +160,8 @@ function linuxNodePod({ name, linux, nodeRules, sidecars }: CsiDriver, account: 
     tolerations: everyTaint,
     serviceAccountName: account.name,
     ...tokenOf(nodeRules),
-    ...(linux.hostNetwork ? { hostNetwork: true } : {}),
-    ...(linux.dnsPolicy === undefined ? {} : { dnsPolicy: linux.dnsPolicy }),
+    ...(linux.hostNetwork && { hostNetwork: true }),
+    ...(linux.dnsPolicy !== undefined && { dnsPolicy: linux.dnsPolicy }),
     containers: [
       ...watched(driver, livenessProbe(sidecars.livenessProbe, readOnly), linux.healthPort, linux.hostNetwork),
       registrar(

@@ -56,7 +56,7 @@ export function diskSidecars(spec: ClusterSpec): CsiSidecars {
     ...csiSidecars(spec),
     attacher: sidecar(spec, "csi-attacher"),
     resizer: sidecar(spec, "csi-resizer"),
-    ...(spec.addons.volumeSnapshots ? { snapshotter: sidecar(spec, "csi-snapshotter") } : {}),
+    ...(spec.addons.volumeSnapshots && { snapshotter: sidecar(spec, "csi-snapshotter") }),
   };
 }
 

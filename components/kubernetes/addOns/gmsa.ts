@@ -125,9 +125,9 @@ export function credentialSpecContent({ account: name, domain }: CredentialSpec,
         { Name: name, Scope: domain.dnsName },
         { Name: name, Scope: domain.netBiosName },
       ],
-      ...(host === undefined
-        ? {}
-        : { HostAccountConfig: { PortableCcgVersion: "1", PluginGUID: `{${host.classId}}`, PluginInput: host.input } }),
+      ...(host !== undefined && {
+        HostAccountConfig: { PortableCcgVersion: "1", PluginGUID: `{${host.classId}}`, PluginInput: host.input },
+      }),
     },
   };
 }

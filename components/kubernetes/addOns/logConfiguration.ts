@@ -86,10 +86,10 @@ function destination(spec: ClusterSpec, collector: LogCollector, settings: LogSe
   return {
     exporter: {
       logs_endpoint: literal(endpoint),
-      ...(headers.length === 0
-        ? {}
-        : { headers: Object.fromEntries(headers.map(({ name }, index) => [name, variable(headerVariable(index))])) }),
-      ...(certificateAuthority === undefined ? {} : { tls: { ca_pem: certificateAuthority } }),
+      ...(headers.length > 0 && {
+        headers: Object.fromEntries(headers.map(({ name }, index) => [name, variable(headerVariable(index))])),
+      }),
+      ...(certificateAuthority !== undefined && { tls: { ca_pem: certificateAuthority } }),
     },
     batch: largeBatch,
   };
@@ -145,7 +145,7 @@ function files(
 ) {
   return {
     include,
-    ...(exclude.length === 0 ? {} : { exclude }),
+    ...(exclude.length > 0 && { exclude }),
     include_file_path: true,
     ...longest,
     ...reading,
@@ -248,7 +248,7 @@ function receivers(
     };
   return {
     "file_log/containers": containers("/var/log/pods", "/"),
-    ...(collector === "control-plane" ? { "file_log/audit": audit } : {}),
+    ...(collector === "control-plane" && { "file_log/audit": audit }),
     journald: journal(collector === "control-plane" ? controlPlaneUnits(spec) : workerUnits(spec)),
   };
 }
@@ -285,7 +285,7 @@ export function logConfiguration(spec: ClusterSpec, collector: LogCollector, set
         // Nothing is synced to the disk (bbolt, NoSync), so that a power failure may leave a file beyond reading, which
         // is made anew.
         file_storage: { directory: stateFolders[os], create_directory: true, recreate: true },
-        ...(extension === undefined ? {} : { [extension.name]: extension.settings }),
+        ...(extension !== undefined && { [extension.name]: extension.settings }),
       },
       receivers: read,
       processors: {

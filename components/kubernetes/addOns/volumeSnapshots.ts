@@ -39,7 +39,7 @@ const text: Schema = { type: "string" };
 const object = (properties: Record<string, Schema>, required: string[] = []): Schema => ({
   type: "object",
   properties,
-  ...(required.length === 0 ? {} : { required }),
+  ...(required.length > 0 && { required }),
 });
 const error = object({ message: text, time: { type: "string", format: "date-time" } });
 

@@ -262,7 +262,7 @@ function smbDriver(spec: ClusterSpec, shares: readonly Share[]): CsiDriver {
       },
       healthPort: 29642,
       // Only the secrets that the stack names: the provisioner hands them to the driver.
-      ...(secrets.length === 0 ? {} : { rules: [rule("", ["secrets"], ["get"], secrets)] }),
+      ...(secrets.length > 0 && { rules: [rule("", ["secrets"], ["get"], secrets)] }),
     },
     linux: {
       plugin: {
@@ -317,7 +317,7 @@ function shareClass({ name, source, secret, mountOptions }: Share): Manifest {
     },
     reclaimPolicy: "Delete",
     volumeBindingMode: "Immediate",
-    ...(mountOptions.length === 0 ? {} : { mountOptions }),
+    ...(mountOptions.length > 0 && { mountOptions }),
   };
 }
 

@@ -241,7 +241,7 @@ export const runtimeClasses: AddOnEntry = {
       kind: "RuntimeClass",
       metadata: { name },
       handler,
-      ...(handler === "runhcs-wcow-hypervisor" ? { overhead: hyperVOverhead } : {}),
+      ...(handler === "runhcs-wcow-hypervisor" && { overhead: hyperVOverhead }),
       scheduling: {
         nodeSelector: { ...nodeSelector },
         tolerations: tolerations.map(({ key, operator, value, effect }) => ({ key, operator, value, effect })),

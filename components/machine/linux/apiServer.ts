@@ -16,7 +16,7 @@ export function authenticationConfiguration(signIn: readonly IssuerConfig[]): st
   return yaml({
     apiVersion: "apiserver.config.k8s.io/v1",
     kind: "AuthenticationConfiguration",
-    ...(signIn.length === 0 ? {} : { jwt: signIn.map(jwtAuthenticator) }),
+    ...(signIn.length > 0 && { jwt: signIn.map(jwtAuthenticator) }),
     anonymous: { enabled: true, conditions: healthPaths.map((path) => ({ path })) },
   });
 }
@@ -34,12 +34,12 @@ function jwtAuthenticator(issuer: IssuerConfig): object {
     issuer: {
       url: issuer.issuer,
       audiences: [clientId],
-      ...(certificateAuthority === undefined ? {} : { certificateAuthority }),
+      ...(certificateAuthority !== undefined && { certificateAuthority }),
     },
-    ...(rules.length === 0 ? {} : { claimValidationRules: rules }),
+    ...(rules.length > 0 && { claimValidationRules: rules }),
     claimMappings: {
       username: { claim: usernameClaim, prefix },
-      ...(groupsClaim === undefined ? {} : { groups: { claim: groupsClaim, prefix } }),
+      ...(groupsClaim !== undefined && { groups: { claim: groupsClaim, prefix } }),
     },
   };
 }

@@ -367,12 +367,12 @@ export function hashedStages(
     const content = bakes ? { content: fingerprint(own).slice(0, 12) } : {};
     const filled = fills?.(source.spec) ?? [];
     const facts = {
-      ...(reboots ? { reboots } : {}),
-      ...(takes ? { takes } : {}),
-      ...(late ? { late } : {}),
-      ...(sendsBack.length > 0 ? { sendsBack } : {}),
-      ...(services.length > 0 ? { services } : {}),
-      ...(filled.length > 0 ? { fills: filled } : {}),
+      ...(reboots && { reboots }),
+      ...(takes && { takes }),
+      ...(late && { late }),
+      ...(sendsBack.length > 0 && { sendsBack }),
+      ...(services.length > 0 && { services }),
+      ...(filled.length > 0 && { fills: filled }),
     };
     return { name, script: file, scope, exitCode, limitSeconds, hash, ...content, ...facts };
   });

@@ -39,7 +39,7 @@ export const flannelNamespace = "kube-flannel";
  *   (flannel-io/flannel, pkg/backend/vxlan). Default that of each node's interface.
  */
 export function flannelNetConf(podCidr: string, mtu?: number): string {
-  const backend = { Type: "vxlan", VNI: overlay.vni, Port: overlay.port, ...(mtu === undefined ? {} : { MTU: mtu }) };
+  const backend = { Type: "vxlan", VNI: overlay.vni, Port: overlay.port, ...(mtu !== undefined && { MTU: mtu }) };
   return `${JSON.stringify({ Network: podCidr, EnableNFTables: false, Backend: backend }, null, 2)}\n`;
 }
 

@@ -174,7 +174,7 @@ function listParameters(
     const LastModifiedDate = modified.getTime() / 1000;
     return { ARN: arn, LastModifiedDate, Name, Type: "SecureString", Value, Version: version };
   });
-  return json({ ...(page.next === "" ? {} : { NextToken: page.next }), Parameters });
+  return json({ ...(page.next !== "" && { NextToken: page.next }), Parameters });
 }
 
 const json = (body: object): EndpointAnswer => ({ status: 200, body: JSON.stringify(body) });

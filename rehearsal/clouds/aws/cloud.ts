@@ -288,7 +288,7 @@ function healthRules(check: PropertyMap): HealthRules {
   return {
     endsConnections: true,
     answerDecides: false,
-    ...(Number(check.port) > 0 ? { port: Number(check.port) } : {}),
+    ...(Number(check.port) > 0 && { port: Number(check.port) }),
     path: textOf(check.path) ?? "/",
     timeoutMs: (numberOf(check.timeout) ?? 10) * 1000,
     healthyThreshold: numberOf(check.healthyThreshold) ?? 3,

@@ -83,7 +83,7 @@ function machineOf(cloud: AzureCloud, host: AzureHost): object {
     // Whether a set's tags are at once those of its instances is not documented: the worse case.
     tags: model.tags,
     properties: {
-      ...(host.machine.group === undefined ? {} : { latestModelApplied: model.userData.equals(host.machine.userData) }),
+      ...(host.machine.group !== undefined && { latestModelApplied: model.userData.equals(host.machine.userData) }),
       // A number that comes back is another machine.
       vmId: uuid(host.machine.urn, host.resourceId, cloud.madeAt(host).toISOString()),
       osProfile: { computerName: host.computerName },
@@ -179,6 +179,6 @@ function listPage(
   const next = new URLSearchParams({ "api-version": query.get("api-version") ?? "", $skiptoken: page.next });
   return jsonAnswer(200, {
     value: page.names.map((name) => items.get(name)),
-    ...(page.next === "" ? {} : { nextLink: `https://management.azure.com${path}?${next}` }),
+    ...(page.next !== "" && { nextLink: `https://management.azure.com${path}?${next}` }),
   });
 }

@@ -279,7 +279,7 @@ describe("requests for kubelets' certificates", () => {
     spec: { request: "", signerName: "kubernetes.io/kubelet-serving", username: "system:node:n1" },
     status: {
       conditions: conditions.map(([type, reason]) => ({ type, reason, status: "True", message: "why" })),
-      ...(certificate === undefined ? {} : { certificate }),
+      ...(certificate !== undefined && { certificate }),
     },
   });
   const of = (...all: ReturnType<typeof request>[]) => certificateProblems(new Set(["n1"]), all);

@@ -43,18 +43,18 @@ export function node(
       name,
       labels: {
         ...{ "kubernetes.io/os": os, "kubernetes.io/arch": "amd64" },
-        ...(isWindows ? { "node.kubernetes.io/windows-build": build } : {}),
-        ...(controlPlane ? { "node-role.kubernetes.io/control-plane": "" } : {}),
+        ...(isWindows && { "node.kubernetes.io/windows-build": build }),
+        ...(controlPlane && { "node-role.kubernetes.io/control-plane": "" }),
         ...labels,
       },
       annotations: {
-        ...(simulated ? { "kwok.x-k8s.io/node": "fake" } : {}),
-        ...(isWindows ? { "fenestra.dev/beat": "2026-11-27T01:00:00Z" } : {}),
+        ...(simulated && { "kwok.x-k8s.io/node": "fake" }),
+        ...(isWindows && { "fenestra.dev/beat": "2026-11-27T01:00:00Z" }),
       },
     },
     spec: {
       providerID: `aws:///eu-central-1a/${name}`,
-      ...(isWindows ? { taints: [{ key: "os", value: "windows", effect: "NoSchedule" }] } : {}),
+      ...(isWindows && { taints: [{ key: "os", value: "windows", effect: "NoSchedule" }] }),
     },
     status: {
       conditions: [{ type: "Ready", status: "True" }],

@@ -157,7 +157,7 @@ describe("attachments that outlive their pods", () => {
     name = "data",
   ) => {
     const volumes = [{ metadata: { name: "pv-1" }, spec: { claimRef: { namespace: "shop", name } } }];
-    const status = { attached: true, ...(detachError === undefined ? {} : { detachError }) };
+    const status = { attached: true, ...(detachError !== undefined && { detachError }) };
     const spec = { attacher: "ebs.csi.aws.com", nodeName: "w1", source: { persistentVolumeName: "pv-1" } };
     return staleAttachments({ attachments: [{ metadata, spec, status }], volumes, pods }, noon);
   };
