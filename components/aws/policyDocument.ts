@@ -16,15 +16,13 @@ export interface Statement {
 /** Actions by service, separated by white space: `{ s3: "GetObject PutObject" }`. */
 type Actions = Readonly<Record<string, string>>;
 
-function actionNames(actions: Actions): readonly string[] {
-  return Object.entries(actions).flatMap(([service, names]) => names.split(/\s+/).map((name) => `${service}:${name}`));
-}
-
 export function allow(Sid: string, actions: Actions, Resource: readonly string[], Condition?: Condition): Statement {
   return {
     Sid,
     Effect: "Allow",
-    Action: actionNames(actions),
+    Action: Object.entries(actions).flatMap(([service, names]) =>
+      names.split(/\s+/).map((name) => `${service}:${name}`),
+    ),
     Resource,
     ...(Condition !== undefined && { Condition }),
   };

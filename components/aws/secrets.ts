@@ -39,7 +39,9 @@ export class Secrets extends pulumi.ComponentResource {
     this.keyArn = key.arn;
     const names = controlPlaneParameters(spec.name);
     const fixed = [
-      ...controlPlaneKeys(pki).map(([role, value]) => this.#makeFixed(kebab(role), names[role], value, key)),
+      ...controlPlaneKeys(pki).map(([role, value]) =>
+        this.#makeFixed(role.replaceAll(/[A-Z]/g, "-$&").toLowerCase(), names[role], value, key),
+      ),
       ...pki.encryptionKeys.map(([own, value]) =>
         this.#makeFixed(
           encryptionSecret("encryption-key", own),
@@ -107,10 +109,6 @@ export function writtenParameter(
     { name, type: "SecureString", tier: "Standard", keyId, value: pulumi.secret(secretPlaceholder) },
     { ...opts, ignoreChanges: theirs("aws:ssm/parameter:Parameter") },
   );
-}
-
-function kebab(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
 /** Name of the parameter with a pool's join secret; without a pool, with the previous release's. */

@@ -272,15 +272,14 @@ export class Logs extends pulumi.ComponentResource {
     );
     for (const collector of logCollectors)
       new LogStream(`${name}-${collector}`, { name: collector, logGroupName: group.name }, { parent: this });
-    this.grant = { account: logsAccount, policies: [], inline: group.arn.apply(writePolicy) };
+    const inline = group.arn.apply((arn) =>
+      JSON.stringify(
+        policy(allow("WriteLogs", { logs: "PutLogEvents DescribeLogStreams" }, [arn, `${arn}:log-stream:*`])),
+      ),
+    );
+    this.grant = { account: logsAccount, policies: [], inline };
     this.registerOutputs({});
   }
-}
-
-function writePolicy(groupArn: string): string {
-  return JSON.stringify(
-    policy(allow("WriteLogs", { logs: "PutLogEvents DescribeLogStreams" }, [groupArn, `${groupArn}:log-stream:*`])),
-  );
 }
 
 interface IdentityArgs {

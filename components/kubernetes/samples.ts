@@ -34,9 +34,6 @@ type Values = Readonly<Record<string, unknown>>;
 
 const own = (file: string): URL => new URL(`samples/${file}`, import.meta.url);
 
-const documents = (name: string): readonly string[] =>
-  documentsOf(own(`${name}.yaml`)).map((document) => JSON.stringify(document));
-
 /** A document with values in place of `@NAME@`; only texts may stand within a longer text. */
 function filled(document: string, values: Values): Manifest {
   const valueFor = (name: string): unknown => {
@@ -58,11 +55,13 @@ function sampleManifests(spec: ClusterSpec, objectUrl: Text | undefined): readon
   if (windows.length === 0) return [];
   const common = { ...clusterValues(spec), OBJECT_URL: objectUrl };
   const of = (name: string, builds = windows): readonly Manifest[] =>
-    documents(name).flatMap((document) =>
-      document.includes("@YEAR@")
-        ? builds.map((os) => filled(document, { ...common, ...buildValues(spec, os) }))
-        : [filled(document, common)],
-    );
+    documentsOf(own(`${name}.yaml`))
+      .map((each) => JSON.stringify(each))
+      .flatMap((document) =>
+        document.includes("@YEAR@")
+          ? builds.map((os) => filled(document, { ...common, ...buildValues(spec, os) }))
+          : [filled(document, common)],
+      );
   return [
     ...of("namespace"),
     ...of("win-webserver"),

@@ -139,15 +139,11 @@ export function partsOf(version: string): { minor: string; form: string; numbers
   return { minor, form: rest.replaceAll(/\d+/g, "#"), numbers: [patch, ...(rest.match(/\d+/g) ?? [])].map(Number) };
 }
 
-function compareNumbers(a: readonly number[], b: readonly number[]): number {
-  return a.map((number, index) => number - (b[index] ?? 0)).find((difference) => difference !== 0) ?? 0;
-}
-
 /** How much later a version is than another patch of its minor and form; else `undefined`. */
 function laterBy(version: string, other: string): number | undefined {
   const [a, b] = [partsOf(version), partsOf(other)];
-  const same = a !== undefined && b !== undefined && a.minor === b.minor && a.form === b.form;
-  return same ? compareNumbers(a.numbers, b.numbers) : undefined;
+  if (a === undefined || b === undefined || a.minor !== b.minor || a.form !== b.form) return undefined;
+  return a.numbers.map((number, index) => number - (b.numbers[index] ?? 0)).find((by) => by !== 0) ?? 0;
 }
 
 export const isLaterPatch = (version: string, other: string): boolean => (laterBy(version, other) ?? 0) > 0;

@@ -37,11 +37,9 @@ export const otherReleases = versions.others;
  * The supported Kubernetes minors, oldest first: their differences are in `versions.json` and `removedSettings`;
  * CONTRIBUTING.md lists the files beside it. kubeadm's choices were read in 1.36.4 and 1.37.1.
  */
-export const minors: readonly MinorFacts[] = minorNames().map((minor) => ({ minor, ...versions.minors[minor] }));
-
-function minorNames(): readonly Minor[] {
-  return Object.keys(versions.minors).filter((name): name is Minor => Object.hasOwn(versions.minors, name));
-}
+export const minors: readonly MinorFacts[] = Object.keys(versions.minors)
+  .filter((name): name is Minor => Object.hasOwn(versions.minors, name))
+  .map((minor) => ({ minor, ...versions.minors[minor] }));
 
 type OfSystem = string | Readonly<Record<"linux" | "windows", string>>;
 

@@ -21,8 +21,6 @@ const unsetAzureCni = { podsPerNode: defaultPodsPerNode };
 
 const path = (...fields: readonly string[]): string => fields.reduce<string>(childPath, "config.fenestra:network");
 
-const subnetPath = (zone: string, role: string): string => path("existing", "subnets", zone, role, "cidr");
-
 const unsetRange = "10.244.0.0/16";
 
 interface Subnet {
@@ -56,7 +54,7 @@ function subnetsOf(
     same
       .slice(0, 1)
       .map((first) => ({
-        path: subnetPath(first.zone, role),
+        path: path("existing", "subnets", first.zone, role, "cidr"),
         value: first.cidr,
         range: first.range,
         zones: same.map(({ zone }) => zone),
