@@ -5,7 +5,9 @@ import { runtimeClassFacts } from "../../components/kubernetes/guardRails/places
 import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
 import { onNodesThat } from "../../components/kubernetes/workload.ts";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
+import { azureMachineSize } from "../../components/model/cloudFacts/machineSizes.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import type { PoolSpec } from "../../components/model/pools.ts";
 import { specOf } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { argsOf, combinations, containersOf, manifest, manifestsOf, specOfTitle, subjectsOf } from "./switches.ts";
@@ -126,6 +128,34 @@ describe("CSI drivers", () => {
       // The kubelet would ignore a volume that nothing mounts.
       assert.ok((pod?.volumes ?? []).every(({ hostPath }) => hostPath === undefined));
     });
+
+  it("find each disk on Windows: of NVMe they read a number to base 16 as one to base 10", () => {
+    const disks = { D4s_v5: undefined, D8s_v5: undefined, D4s_v6: undefined, D8s_v6: 9, "E16-4s_v7": 9 };
+    const { pools, ...spec } = exampleSpec("azure-dev");
+    const windows = pools.find(({ os }) => os === "windows") ?? assert.fail();
+    const sized = Object.keys(disks).map((size) => {
+      const read = azureMachineSize(`Standard_${size}`) ?? assert.fail();
+      return { ...windows, name: size, size: read };
+    });
+    const ofPools = (some: readonly PoolSpec[]) =>
+      manifestsOf({ ...spec, pools: some }).flatMap((each) =>
+        each.metadata.name.startsWith("csi-azuredisk-node-windows")
+          ? [podSpec(each)].filter((pod) => pod !== undefined)
+          : [],
+      );
+    const found = sized.map(({ name }) => {
+      const here = ofPools(sized).filter(({ affinity }) =>
+        affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms[0]?.matchExpressions
+          ?.filter(({ key }) => key === "fenestra.dev/pool")
+          .every(({ operator, values = [] }) => values.includes(name) === (operator === "In")),
+      );
+      assert.equal(here.length, 1, name);
+      const most = /--volume-attach-limit=(\d+)/.exec(String(here[0]?.containers[0]?.args))?.[1];
+      return [name, most === undefined ? undefined : Number(most)];
+    });
+    assert.deepEqual(Object.fromEntries(found), disks);
+    assert.equal(ofPools([windows]).length, 1);
+  });
 
   it("start on a node only when its labels tell its zone, whatever its taints", () => {
     const initialised = { key: "topology.kubernetes.io/region", operator: "Exists" };

@@ -1,6 +1,6 @@
 import { windowsPaths } from "../../machine/windows/paths.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { controlPlaneKey } from "../../model/pools.ts";
+import { controlPlaneKey, poolLabel } from "../../model/pools.ts";
 import {
   type Account,
   type Container,
@@ -198,10 +198,12 @@ function windowsNodePod(
   account: Account,
   nodeEndpoint: Text,
   api: ApiByFile | undefined,
+  operator: "In" | "NotIn",
 ): PodSpec {
+  const { apart } = windows;
   const folder = `${windowsPaths.kubeletState}\\plugins\\${name}`;
   const endpoint = `unix://${folder}\\csi.sock`;
-  const plugin = windows.plugin(endpoint);
+  const plugin = windows.plugin(endpoint, operator === "In" ? apart?.args : []);
   const driver =
     api === undefined
       ? { ...plugin, env: [...(plugin.env ?? []), ...apiByName(nodeEndpoint)] }
@@ -222,7 +224,7 @@ function windowsNodePod(
   ]);
   return {
     ...hostProcessPod,
-    affinity: onNodesThat(isInitialised),
+    affinity: onNodesThat(isInitialised, ...(apart ? [{ key: poolLabel, operator, values: apart.pools }] : [])),
     serviceAccountName: account.name,
     ...tokenOf(nodeRules),
     ...api?.pod,
@@ -293,7 +295,10 @@ export function csiManifests(spec: ClusterSpec, driver: CsiDriver, nodeEndpoint:
       : [
           ...nodeAccount(windowsNode, driver.nodeRules),
           ...(api === undefined ? [] : [api.manifest]),
-          daemonSet(windowsNode, windowsNodePod(driver, windowsNode, nodeEndpoint, api)),
+          daemonSet(windowsNode, windowsNodePod(driver, windowsNode, nodeEndpoint, api, "NotIn")),
+          ...(driver.windows.apart
+            ? [daemonSet(account("node-windows-apart"), windowsNodePod(driver, windowsNode, nodeEndpoint, api, "In"))]
+            : []),
         ]),
   ];
 }

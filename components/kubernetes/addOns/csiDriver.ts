@@ -101,12 +101,14 @@ export interface CsiDriver {
   };
   readonly windows: {
     /** The driver's container, by the socket's address on a node. */
-    readonly plugin: (endpoint: string) => Container;
+    readonly plugin: (endpoint: string, more?: readonly string[]) => Container;
     /** Whether it takes `--kubeconfig`; others find their token below the container's folder. */
     readonly kubeconfig: boolean;
     /** Port of the liveness probe; none where upstream's HostProcess pod has no probe. */
     readonly healthPort?: number;
     readonly registrarPort?: number;
+    /** Pools whose nodes have it with further arguments. */
+    readonly apart?: { readonly pools: string[]; readonly args: readonly string[] };
   };
   /** Rights of the node plug-ins; none for those that do not use the API server. */
   readonly nodeRules: PolicyRule[];

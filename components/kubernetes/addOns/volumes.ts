@@ -1,3 +1,4 @@
+import { azureController as diskController } from "../../model/cloudFacts/machineSizes.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import type { AddOns } from "../../model/nodeSettings.ts";
 import type { AddOnEntry } from "../addOnEntry.ts";
@@ -202,10 +203,19 @@ function azureLinux(spec: ClusterSpec): CsiDriver["linux"] {
   };
 }
 
+/**
+ * Reads the number of an NVMe disk to base 16 as one to base 10: the tenth is not found, and the sixteenth is taken for
+ * it (kubernetes-sigs/azuredisk-csi-driver PR#3632: pkg/os/disk/disk.go, `getNVMeLunFromPath`). Sizes of fewer
+ * processors have twelve at most.
+ */
 function azureWindows(spec: ClusterSpec): CsiDriver["windows"] {
+  const pools = spec.pools.flatMap(({ name, os, size }) =>
+    os === "windows" && diskController(size.name) === "NVMe" && Number(/\d+/.exec(size.name)) >= 8 ? [name] : [],
+  );
   return {
+    ...(pools.length > 0 && { apart: { pools, args: ["--volume-attach-limit=9"] } }),
     kubeconfig: true,
-    plugin: (endpoint) => ({
+    plugin: (endpoint, more = []) => ({
       ...azurePlugin(spec, "windows"),
       command: ["azurediskplugin.exe"],
       args: [
@@ -216,6 +226,7 @@ function azureWindows(spec: ClusterSpec): CsiDriver["windows"] {
         nodeFromLabels,
         "--enable-windows-host-process=true",
         "--metrics-address=127.0.0.1:29605",
+        ...more,
       ],
       env: [azureNodeEnvironment],
       resources: small("10m", "40Mi", "1000Mi"),
