@@ -337,6 +337,9 @@ describeOnMachine("bootstrap of a Linux machine", () => {
     );
     const os = here.stageOrFail("os");
     assert.ok(os.calls.includes("systemctl enable --now fenestra-metadata-guard.service"));
+    // Disks that are there, and those of claims.
+    assert.match(here.read("/etc/udev/rules.d/90-fenestra.rules"), /^ACTION=="add\|change", .*read_ahead_kb}="128"$/m);
+    assert.deepEqual(os.matching(/^udevadm/), ["udevadm control --reload", "udevadm trigger --subsystem-match=block"]);
     const guard = here.runOrFail("/opt/fenestra/guard-metadata.sh");
     const rules = guard.matching(/--insert/);
     assert.deepEqual(rules, [

@@ -8,6 +8,12 @@ while read -r module; do
 done </etc/modules-load.d/fenestra.conf
 sysctl --quiet --load /etc/sysctl.d/90-fenestra.conf
 
+# Of Azure's disks the kernel reads up to 64 MiB ahead at once, for which programs lose their memory and disks their limit
+# (Azure/azure-vm-utils#99, actions/runner-images#13938).
+printf '%s\n' 'ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", ATTRS{model}=="MSFT NVMe Accelerator*|Virtual Disk*", ATTR{queue/read_ahead_kb}="128"' |
+  put 0644 /etc/udev/rules.d/90-fenestra.rules
+{ udevadm control --reload && udevadm trigger --subsystem-match=block; } || log "warning: udev has not read its rules again"
+
 # logind may have started before cloud-init wrote its file, and the kubelet asks it once, at its start.
 systemctl try-reload-or-restart systemd-logind.service
 
