@@ -13,6 +13,7 @@ import {
   describeOnMachine,
   identity,
   machine,
+  type Run,
   runningControlPlane as running,
   type Sandbox,
   secretPrefix,
@@ -107,6 +108,22 @@ describeOnMachine("jobs of Linux machines", () => {
       assert.equal(matching(/ delete secret bootstrap-token-/).length, 1);
       assert.deepEqual(made(here), ["", "linux", "web"]);
       assert.ok(published(here, "_web"));
+    });
+
+    it("has the machine's Node made again where it was deleted, once it was there", () => {
+      const here = controlPlane();
+      const started = ({ matching }: Run) =>
+        matching(/^(systemctl restart kubelet|kubeadm .* mark-control-plane)/).length;
+      here.write("/store/nodeless", "");
+      assert.equal(started(here.runOrFail(publish)), 0);
+      // The stage behind it waits for the Node.
+      assert.equal(started(here.stage("node")), 1);
+      here.write("/var/lib/fenestra/done/node", "");
+      here.write("/store/nodeless", "");
+      assert.equal(started(here.runOrFail(publish)), 2);
+      // Whoever gives no answer has deleted nothing.
+      here.breaks("fail", "^kubectl.* (annotate|get) node ");
+      assert.equal(started(here.runOrFail(publish)), 0);
     });
 
     it("finds pools' places in a vault, and asks nobody else", () => {

@@ -58,10 +58,7 @@ ask_secret() {
   parameter_store GetParameter "$2/body" "$2/answer"
 }
 
-# secret_put <name>: standard input becomes the value.
-secret_put() {
-  local work status
-  work=$(mktemp -d "$scratch/put.XXXXXX") || return 1
+put_secret() {
   {
     # The account's default tier may be the advanced one, which is charged, cannot be reverted, and needs another
     # permission on the key.
@@ -71,11 +68,8 @@ secret_put() {
     printf '"Value":'
     json_quote
     printf '}'
-  } >"$work/body"
-  status=$(parameter_store PutParameter "$work/body" "$work/answer") || status=000
-  if [[ $status != 200 ]]; then log "error: writing $1 was answered with $status $(json_text __type <"$work/answer" || true)"; fi
-  rm -rf "$work"
-  [[ $status == 200 ]]
+  } >"$2/body"
+  parameter_store PutParameter "$2/body" "$2/answer"
 }
 
 # secrets_page <file for the response> <marker>: what there is below the cluster's path, values encrypted.
@@ -171,18 +165,10 @@ s3() {
 }
 
 # blob_put <file> <name>
-blob_put() {
-  local status
-  status=$(s3 PUT "$scratch/blob" "$SNAPSHOT_TARGET" "$2" "$1") || return 1
-  [[ $status == 200 ]] || { log "error: writing $2 was answered with $status"; return 1; }
-}
+blob_put() { answered 200 "writing $2" s3 PUT "$scratch/blob" "$SNAPSHOT_TARGET" "$2" "$1"; }
 
 # blob_get <name> <file>
-blob_get() {
-  local status
-  status=$(s3 GET "$2" "$SNAPSHOT_TARGET" "$1") || return 1
-  [[ $status == 200 ]] || { log "error: reading $1 was answered with $status"; return 1; }
-}
+blob_get() { answered 200 "reading $1" s3 GET "$2" "$SNAPSHOT_TARGET" "$1"; }
 
 # blob_list <prefix>: names of the blobs with that prefix, in alphabetical order.
 blob_list() { blob_pages "$1" Key NextContinuationToken | sort; }

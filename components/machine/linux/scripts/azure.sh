@@ -46,20 +46,14 @@ cloud_identity() {
 secret_value() { json_text value; }
 ask_secret() { vault "$2/answer" "$1?api-version=7.4"; }
 
-# secret_put <URL of the secret>: standard input becomes the value, as a new version.
-secret_put() {
-  local work status
-  work=$(mktemp -d "$scratch/put.XXXXXX") || return 1
+# put_secret: as a new version.
+put_secret() {
   {
     printf '{"value":'
     json_quote
     printf '}'
-  } >"$work/body"
-  status=$(vault "$work/answer" --request PUT --header 'Content-Type: application/json' --data-binary "@$work/body" "$1?api-version=7.4") ||
-    status=000
-  if [[ $status != 200 ]]; then log "error: writing $1 was answered with $status $(json_text code <"$work/answer" || true)"; fi
-  rm -rf "$work"
-  [[ $status == 200 ]]
+  } >"$2/body"
+  vault "$2/answer" --request PUT --header 'Content-Type: application/json' --data-binary "@$2/body" "$1?api-version=7.4"
 }
 
 # secrets_page <file for the response> <URL of the page>: what the vault has, without values.
@@ -129,17 +123,11 @@ container() {
 
 # blob_put <file> <name>
 blob_put() {
-  local status
-  status=$(container PUT "$scratch/blob" "/$2" --header 'x-ms-blob-type: BlockBlob' --upload-file "$1") || return 1
-  [[ $status == 201 ]] || { log "error: writing $2 was answered with $status"; return 1; }
+  answered 201 "writing $2" container PUT "$scratch/blob" "/$2" --header 'x-ms-blob-type: BlockBlob' --upload-file "$1"
 }
 
 # blob_get <name> <file>
-blob_get() {
-  local status
-  status=$(container GET "$2" "/$1") || return 1
-  [[ $status == 200 ]] || { log "error: reading $1 was answered with $status"; return 1; }
-}
+blob_get() { answered 200 "reading $1" container GET "$2" "/$1"; }
 
 # blob_list <prefix>: names of the blobs with that prefix, in alphabetical order.
 blob_list() { blob_pages "$1" Name NextMarker | sort; }

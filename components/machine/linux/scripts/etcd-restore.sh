@@ -20,10 +20,9 @@ clients=(kube-apiserver kube-controller-manager kube-scheduler)
 # it has printed when a page is missing. A page has at most 1,000 names on AWS and 5,000 on Azure, maybe none although
 # more follow (Amazon S3 API Reference, ListObjectsV2; Azure documentation, "Enumerating Blob Resources").
 blob_pages() {
-  local status next='' page=$scratch/list
+  local next='' page=$scratch/list
   while
-    status=$(blob_page "$page" "${1//\//%2F}" "$next") || return 1
-    [[ $status == 200 ]] || { log "error: listing $1 was answered with $status"; return 1; }
+    answered 200 "listing $1" blob_page "$page" "${1//\//%2F}" "$next" || return 1
     xml_texts "$2" "$page"
     next=$(xml_texts "$3" "$page" | python3 -I -c 'import sys, urllib.parse as u; print(u.quote(sys.stdin.read().strip(), ""))') || return 1
     [[ -n $next ]]
@@ -163,7 +162,6 @@ exchange() {
   rm -rf "$work"
   mkdir "$work"
   FETCH_TIMEOUT=600 blob_get "$name" "$work/snapshot.db.gz"
-  free_on() { df --output=avail --block-size 1 "$1" | tail -n 1; }
   # A database unpacks to a multiple of this, and the system needs room too.
   (($(free_on "$work") > 10 * $(stat --format %s "$work/snapshot.db.gz"))) || die "the system disk has no room to unpack $name"
   gunzip "$work/snapshot.db.gz"

@@ -18,7 +18,7 @@ mkdir "$work"
 trap 'rm -rf "$work"' EXIT
 
 size=$(stat --format %s "$database")
-free=$(df --output=avail --block-size 1 "$work" | tail -n 1)
+free=$(free_on "$work")
 # The copy, its compressed form, and a gibibyte for everything else.
 ((free > 2 * size + 2 ** 30)) || die "there is no room for a snapshot: the database has $size bytes, the system disk $free free ones"
 

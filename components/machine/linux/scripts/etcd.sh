@@ -41,6 +41,8 @@ members_well() {
 # member_up: this machine's member has started, be it without a quorum; until the first one it serves no client.
 member_up() { curl --silent --fail --max-time 5 http://127.0.0.1:2381/livez >/dev/null; }
 
+free_on() { df --output=avail --block-size 1 "$1" | tail -n 1; }
+
 # halt <seconds> <component...>: ends the containers of those static pods, by force after so many seconds; a kubelet that
 # runs and has their manifests starts them anew. Taking a manifest away would not do: a kubelet that has not reached its
 # API since its start removes no pod (kubernetes: pkg/kubelet/kubelet.go, deletePod). A call for each, since crictl stops

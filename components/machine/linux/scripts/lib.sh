@@ -182,6 +182,13 @@ metadata() { curl --silent --show-error --fail --noproxy '*' --connect-timeout 2
 # local_api <path>: response of this machine's API server.
 local_api() { curl --silent --fail --max-time 5 --cacert /etc/kubernetes/pki/ca.crt "https://127.0.0.1:${API_PORT}$1"; }
 
+# workplace <name>: a folder for this script alone, which goes with it.
+workplace() {
+  umask 077
+  work=$(mktemp -d "$scratch/$1.XXXXXX")
+  trap 'rm -rf "$work"' EXIT
+}
+
 # secret_get <name, on Azure URL>: prints the value. Exits with 44 when there is no such secret, with 1 on any other
 # failure.
 secret_get() {
@@ -198,6 +205,23 @@ secret_get() {
   fi
   rm -rf "$work"
   return "$result"
+}
+
+# secret_put <name, on Azure URL>: standard input becomes the value.
+secret_put() {
+  local work status
+  work=$(mktemp -d "$scratch/put.XXXXXX") || return 1
+  status=$(put_secret "$1" "$work") || status=000
+  if [[ $status != 200 ]]; then log "error: writing $1 was answered with $status $(json_text '(__type|code)' <"$work/answer" || true)"; fi
+  rm -rf "$work"
+  [[ $status == 200 ]]
+}
+
+# answered <HTTP status> <what> <command...>: whether the command prints that status.
+answered() {
+  local status
+  status=$("${@:3}") || return 1
+  [[ $status == "$1" ]] || { log "error: $2 was answered with $status"; return 1; }
 }
 
 # shellcheck source=/dev/null

@@ -5,10 +5,8 @@
 # shellcheck source=lib.sh
 . /opt/fenestra/lib.sh
 
-umask 077
 pki=/etc/kubernetes/pki
-work=$(mktemp -d "$scratch/nodes.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+workplace nodes
 openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$work/key" -out "$work/request" \
   -subj /CN=fenestra:node-controller 2>"$scratch/openssl" ||
   die "the node controller's key cannot be made: $(tail -n 1 "$scratch/openssl")"

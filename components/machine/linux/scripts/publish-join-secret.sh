@@ -4,9 +4,7 @@
 # shellcheck source=lib.sh
 . /opt/fenestra/lib.sh
 
-umask 077
-work=$(mktemp -d "$scratch/publish.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+workplace publish
 admin() { kube admin --namespace kube-system "$@"; }
 
 stamp() { date -u -d "@$1" +%Y-%m-%dT%H:%M:%SZ; }
@@ -39,8 +37,15 @@ publish() {
   log "published the join secret $1, good until $expires"
 }
 
-# This job runs on each control-plane machine.
-tell_failed || log "nobody was told which units have failed"
+# This job runs on each control-plane machine. The cloud controller deletes the Node of one that EC2 does not show yet
+# (kubernetes/kubernetes#81636).
+if ! tell_failed; then
+  log "nobody was told which units have failed"
+  if [[ -e $state/done/node && $(kube kubelet get node "$NODE_NAME" 2>&1) == *NotFound* ]]; then
+    systemctl restart kubelet.service
+    /opt/fenestra/stages/node.sh || log "the Node was deleted and is not made again"
+  fi
+fi
 
 now=$(date +%s)
 expires=$(stamp "$((now + JOIN_TOKEN_TTL))")

@@ -5,9 +5,7 @@
 . /opt/fenestra/lib.sh
 
 templates=/etc/fenestra/templates
-umask 077
-work=$(mktemp -d "$scratch/credentials.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+workplace credentials
 
 read_logins() { secret_get "$CREDENTIALS_SECRET" >"$work/logins"; }
 # An identity's permissions may take minutes to propagate.

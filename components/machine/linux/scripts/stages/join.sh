@@ -3,9 +3,7 @@
 # shellcheck source=../lib.sh
 . /opt/fenestra/lib.sh
 
-umask 077
-work=$(mktemp -d "$scratch/join.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+workplace join
 
 fresh() {
   local expires end

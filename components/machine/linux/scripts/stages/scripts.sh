@@ -8,12 +8,8 @@ values /etc/fenestra/scripts.env
 archive=$scratch/scripts.json
 
 get_scripts() {
-  local status digest
-  status=$(s3 GET "$archive" "$SCRIPTS_BUCKET" "$SCRIPTS_KEY") || return 1
-  if [[ $status != 200 ]]; then
-    log "error: reading $SCRIPTS_KEY from $SCRIPTS_BUCKET was answered with $status"
-    return 1
-  fi
+  local digest
+  answered 200 "reading $SCRIPTS_KEY from $SCRIPTS_BUCKET" s3 GET "$archive" "$SCRIPTS_BUCKET" "$SCRIPTS_KEY" || return 1
   digest=$(sha256sum "$archive" | cut -d' ' -f1)
   if [[ $digest != "$SCRIPTS_SHA256" ]]; then
     log "error: $SCRIPTS_KEY from $SCRIPTS_BUCKET has the SHA-256 $digest"

@@ -4,9 +4,7 @@
 . /opt/fenestra/lib.sh
 
 pki=/etc/kubernetes/pki
-umask 077
-work=$(mktemp -d "$scratch/secrets.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+workplace secrets
 
 # read_secret <name in the store> <file>
 read_secret() { secret_get "$1" >"$work/$2"; }
