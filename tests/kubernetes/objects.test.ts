@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parse } from "yaml";
 import { z } from "zod";
@@ -63,13 +63,24 @@ describe("networking objects", () => {
       .parse(pod.containers[0]?.lifecycle?.postStart?.exec?.command);
     const here = script.replaceAll(/\/run\/flannel|\/opt\/bin/g, folder).replace("timeout 90", "timeout 0.5");
     writeFileSync(path.join(folder, "install-conf"), '#!/bin/sh\necho "$@"\n', { mode: 0o755 });
+    // It knows a rule that was added (iptables(8), --check).
+    const rules = path.join(folder, "rules");
+    const iptables = `#!/bin/sh\ncase "$*" in *" -C "*) grep -qxe "\${*%% -C *} -A \${*#* -C }" ${rules} ;; *) echo "$@" >>${rules} ;; esac\n`;
+    writeFileSync(path.join(folder, "iptables"), iptables, { mode: 0o755 });
+    const PATH = `${folder}:${process.env.PATH}`;
     const run = () => {
-      const { status, stdout } = spawnSync("sh", ["-c", here], { encoding: "utf8" });
+      const { status, stdout } = spawnSync("sh", ["-c", here], { encoding: "utf8", env: { PATH } });
       return [status, stdout.trim()];
     };
     assert.deepEqual(run(), [124, ""]);
     writeFileSync(path.join(folder, "subnet.env"), "FLANNEL_SUBNET=10.244.1.1/24\n");
     assert.deepEqual(run(), [0, "/etc/kube-flannel/cni-conf.json /etc/cni/net.d/10-flannel.conflist"]);
+    // Added once, and for packets of nodes alone: a Service may have this port.
+    const untracked = (chain: string) => `-w 5 -t raw -A ${chain} -p udp --dport 4789 -j NOTRACK\n`;
+    assert.equal(
+      readFileSync(rules, "utf8"),
+      untracked("PREROUTING -m addrtype --dst-type LOCAL") + untracked("OUTPUT"),
+    );
   });
 
   it("want more pods of CoreDNS in a larger cluster", () => {

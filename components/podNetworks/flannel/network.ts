@@ -15,7 +15,7 @@ const releases = versions.networks.flannel;
  * and a node with flannel's defaults, 1 and 8472 (flannel-io/flannel, Documentation/backends.md), is silently
  * unreachable.
  */
-const overlay = {
+export const overlay = {
   vni: 4096,
   /** UDP. */
   port: 4789,

@@ -20,7 +20,7 @@ import {
 } from "../../kubernetes/workload.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { cniSpecVersion } from "../../model/releases.ts";
-import { flannelImage, flannelNamespace, flannelNetConf, flannelPaths } from "./network.ts";
+import { flannelImage, flannelNamespace, flannelNetConf, flannelPaths, overlay } from "./network.ts";
 
 const linux: Account = { name: "kube-flannel", namespace: flannelNamespace };
 const windows: Account = { name: "kube-flannel-windows", namespace: flannelNamespace };
@@ -81,6 +81,9 @@ function linuxCniConf(): string {
 const installConfiguration =
   'timeout 90 sh -c "until [ -s /run/flannel/subnet.env ]; do sleep 0.2; done" && exec /opt/bin/install-conf /etc/kube-flannel/cni-conf.json /etc/cni/net.d/10-flannel.conflist';
 
+/** Both ends would track each connection of pods once more by its outer packets (projectcalico/calico#8934). */
+const untracked = `for from in 'PREROUTING -m addrtype --dst-type LOCAL' OUTPUT; do for way in C A; do iptables -w 5 -t raw -$way $from -p udp --dport ${overlay.port} -j NOTRACK && break; done; done`;
+
 /** flanneld on every Linux node. It speaks to the API by its host name, so it need not wait for kube-proxy. */
 function linuxFlannel(spec: ClusterSpec, nodeEndpoint: Text): Manifest {
   return daemonSet(linux, {
@@ -119,7 +122,7 @@ function flanneld(spec: ClusterSpec, nodeEndpoint: Text): Container {
       "--healthz-ip=127.0.0.1",
       `--healthz-port=${healthPort}`,
     ],
-    lifecycle: { postStart: { exec: { command: ["sh", "-c", installConfiguration] } } },
+    lifecycle: { postStart: { exec: { command: ["sh", "-c", `${untracked}; ${installConfiguration}`] } } },
     livenessProbe: {
       httpGet: { host: "127.0.0.1", path: "/healthz", port: healthPort },
       initialDelaySeconds: 10,
