@@ -42,8 +42,7 @@ publish() {
 if ! tell_failed; then
   log "nobody was told which units have failed"
   if [[ -e $state/done/node && $(kube kubelet get node "$NODE_NAME" 2>&1) == *NotFound* ]]; then
-    systemctl restart kubelet.service
-    /opt/fenestra/stages/node.sh || log "the Node was deleted and is not made again"
+    { systemctl restart kubelet.service && /opt/fenestra/stages/node.sh; } || log "the Node was deleted and is not made again"
   fi
 fi
 
