@@ -53,6 +53,8 @@ function pools(nodes: readonly NodeChange[]): readonly string[] {
   ];
 }
 
+const reasons = (because: readonly string[]): string => (because.length === 0 ? "" : ` (${because.join("; ")})`);
+
 const mayEndWords = (count: number): string => `may end up to ${several(count)} at once`;
 
 /** Within which a machine that ends has mostly drained. */
@@ -155,11 +157,10 @@ export function nodeLines(nodes: readonly NodeChange[], paint: Paint = plain): r
     "Nodes",
     ...nodes.map((node) => {
       const { change, name, because } = node;
-      const why = because.length === 0 ? "" : ` (${because.join("; ")})`;
       const mark = losesMachines(node) ? "-" : changeLooks[change][1];
       return painted(
         mark === "-" ? "removed" : change,
-        `${mark} ${nodeName(name)}: ${nodeWords(node, nodes)}${machinesOf(node)}${why}`,
+        `${mark} ${nodeName(name)}: ${nodeWords(node, nodes)}${machinesOf(node)}${reasons(because)}`,
         paint,
       );
     }),
@@ -227,9 +228,8 @@ export function resourceLines(resources: readonly Operation[], paint: Paint = pl
       if (follows(resource)) return [];
       const { change, type, name, because, inputs } = resource;
       const [word, mark] = changeLooks[change];
-      const why = because.length === 0 ? "" : ` (${because.join("; ")})`;
       return [
-        painted(change, `${mark} ${type} ${name}: ${word}${why}`, paint),
+        painted(change, `${mark} ${type} ${name}: ${word}${reasons(because)}`, paint),
         ...inputs.map((leaf) => `    ${showChange(leaf)}`),
       ];
     }),

@@ -43,6 +43,9 @@ type Maker = (
   name: string,
 ) => Partial<SimulatedResource>;
 
+/** Kinds whose id is their ARN. */
+const byArn = /^(lb\/(loadBalancer|targetGroup)|iam\/(policy|openIdConnectProvider)):/;
+
 /** Resources whose id or outputs are more than the table above says. */
 const makers: Readonly<Record<string, Maker>> = {
   "ec2/vpc:Vpc": (_, { place }) => ({ outputs: { ownerId: place.accountId } }),
@@ -57,15 +60,14 @@ const makers: Readonly<Record<string, Maker>> = {
   }),
   "lb/loadBalancer:LoadBalancer": ({ urn }, { place }, _, name) => {
     const unique = hex(16, urn);
-    const own = arn("elasticloadbalancing", place, `loadbalancer/net/${name}/${unique}`);
     const dnsName = `${name}-${unique}.elb.${place.region}.amazonaws.com`;
     const zoneId = `Z${characters(20, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", urn)}`;
-    return { id: own, outputs: { arn: own, name, dnsName, zoneId } };
+    const own = arn("elasticloadbalancing", place, `loadbalancer/net/${name}/${unique}`);
+    return { outputs: { arn: own, name, dnsName, zoneId } };
   },
-  "lb/targetGroup:TargetGroup": ({ urn }, { place }, _, name) => {
-    const own = arn("elasticloadbalancing", place, `targetgroup/${name}/${hex(16, urn)}`);
-    return { id: own, outputs: { arn: own, name } };
-  },
+  "lb/targetGroup:TargetGroup": ({ urn }, { place }, _, name) => ({
+    outputs: { arn: arn("elasticloadbalancing", place, `targetgroup/${name}/${hex(16, urn)}`), name },
+  }),
   "lb/listener:Listener": ({ urn, inputs }, { place }) => {
     const balancer = (textOf(inputs.loadBalancerArn) ?? "").split(":loadbalancer/")[1] ?? "";
     return { id: arn("elasticloadbalancing", place, `listener/${balancer}/${hex(16, urn)}`) };
@@ -75,15 +77,11 @@ const makers: Readonly<Record<string, Maker>> = {
   }),
   "iam/role:Role": iamIdentity("role"),
   "iam/instanceProfile:InstanceProfile": iamIdentity("instance-profile"),
-  "iam/policy:Policy": ({ inputs }, { place }, _, name) => {
-    const own = iamArn(place, `policy${textOf(inputs.path) ?? "/"}${name}`);
-    return { id: own, outputs: { arn: own, name } };
-  },
+  "iam/policy:Policy": iamIdentity("policy"),
   "iam/rolePolicy:RolePolicy": ({ inputs }, _, __, name) => ({ id: `${textOf(inputs.role) ?? ""}:${name}` }),
-  "iam/openIdConnectProvider:OpenIdConnectProvider": ({ inputs }, { place }) => {
-    const own = iamArn(place, `oidc-provider/${textOf(inputs.url)?.replace("https://", "")}`);
-    return { id: own, outputs: { arn: own } };
-  },
+  "iam/openIdConnectProvider:OpenIdConnectProvider": ({ inputs }, { place }) => ({
+    outputs: { arn: iamArn(place, `oidc-provider/${textOf(inputs.url)?.replace("https://", "")}`) },
+  }),
   "kms/key:Key": ({ urn }, { place }) => ({
     id: uuid(urn),
     outputs: { arn: arn("kms", place, `key/${uuid(urn)}`), keyId: uuid(urn) },
@@ -159,7 +157,8 @@ export const awsResource: SimulatedProvider = (request, context) => {
     kind === "s3/bucket:Bucket" ? (textOf(request.inputs.bucket) ?? name) : name,
     context,
   );
-  return { id, outputs: {}, ...makers[kind]?.(request, context, id, name) };
+  const made = { id, outputs: {}, ...makers[kind]?.(request, context, id, name) };
+  return byArn.test(kind) ? { ...made, id: textOf(made.outputs.arn) ?? id } : made;
 };
 
 function arn(service: string, { region, accountId }: SimulatedContext["place"], resource: string): string {

@@ -11,6 +11,7 @@ import type { RecordedResource } from "../program/recorded.ts";
 import { hex } from "./identifiers.ts";
 import {
   groupNumbers,
+  madeOf,
   type ProgramIndex,
   programIndex,
   type SimulatedGroup,
@@ -118,9 +119,7 @@ function groupOf(index: ProgramIndex, resource: RecordedResource): SimulatedGrou
 }
 
 function launchTemplate(index: ProgramIndex, id: PropertyValue | undefined): PropertyMap {
-  const found = index.find(textOf(id));
-  if (found === undefined) throw new Error(`the launch template ${textOf(id)} is not a resource of the program`);
-  return found.inputs;
+  return madeOf(index, id, `the launch template ${textOf(id)}`).inputs;
 }
 
 function roleOf({ program }: ProgramIndex, settings: PropertyMap): string | undefined {

@@ -2,6 +2,7 @@ import { isPropertyMap, listOf, mapOf, numberOf, type PropertyMap, textOf } from
 import type { RecordedResource } from "../program/recorded.ts";
 import {
   groupNumbers,
+  madeOf,
   type ProgramIndex,
   programIndex,
   type SimulatedGroup,
@@ -45,12 +46,13 @@ export function collectAzureHosts(...given: Parameters<typeof programIndex>): re
 
 function vm(index: ProgramIndex, resource: RecordedResource): AzureHost {
   const { inputs, outputs } = resource;
-  const card = cardOf(index, mapOf(listOf(mapOf(inputs.networkProfile).networkInterfaces)[0]), resource);
+  const { id } = mapOf(listOf(mapOf(inputs.networkProfile).networkInterfaces)[0]);
+  const card = madeOf(index, id, `${resource.name}: its network interface`);
   const [configuration, ...others] = configurationsOf(card.outputs, resource);
   const osProfile = mapOf(inputs.osProfile);
-  const shared = common(resource, mapOf(inputs.storageProfile), osProfile, []);
+  const shared = common(resource, inputs);
   const address = textOf(configuration.privateIPAddress);
-  const subnet = subnetOf(index, configuration, resource);
+  const subnet = madeOf(index, mapOf(configuration.subnet).id, `${resource.name}: its subnet`);
   const name = textOf(osProfile.computerName);
   if (address === undefined) throw new Error(`${resource.name}: its network interface has no address`);
   if (name === undefined) throw new Error(`${resource.name}: the machine has no computer name`);
@@ -76,17 +78,15 @@ function vm(index: ProgramIndex, resource: RecordedResource): AzureHost {
 function setInstances(index: ProgramIndex, resource: RecordedResource): readonly AzureHost[] {
   const { inputs, outputs, name } = resource;
   const profile = mapOf(inputs.virtualMachineProfile);
-  const osProfile = mapOf(profile.osProfile);
-  const prefix = textOf(osProfile.computerNamePrefix);
+  const prefix = textOf(mapOf(profile.osProfile).computerNamePrefix);
   if (prefix === undefined) throw new Error(`${name}: the scale set has no prefix of its computer names`);
   const setName = textOf(outputs.name) ?? name;
   const group = groupOf(inputs, setName);
   const zones = listOf(inputs.zones).flatMap((zone) => textOf(zone) ?? []);
   const card = mapOf(listOf(mapOf(profile.networkProfile).networkInterfaceConfigurations)[0]);
   const [configuration, ...others] = configurationsOf(card, resource);
-  const subnet = subnetOf(index, configuration, resource);
-  const extensions = extensionsOfSet(resource);
-  const shared = common(resource, mapOf(profile.storageProfile), osProfile, extensions);
+  const subnet = madeOf(index, mapOf(configuration.subnet).id, `${name}: its subnet`);
+  const shared = common(resource, profile);
   const notice = mapOf(mapOf(profile.scheduledEventsProfile).terminateNotificationProfile);
   const minutes = /^PT(\d+)M$/.exec(textOf(notice.notBeforeTimeout) ?? "PT5M")?.[1];
   return groupNumbers(index, resource.urn, group).map(
@@ -128,13 +128,8 @@ function computerName(prefix: string, number: number): string {
   return prefix + number.toString(36).toUpperCase().padStart(suffixLength, "0");
 }
 
-function common(
-  resource: RecordedResource,
-  storage: PropertyMap,
-  osProfile: PropertyMap,
-  extensions: readonly AzureExtension[],
-) {
-  const { inputs, outputs, urn } = resource;
+function common({ inputs, outputs, urn }: RecordedResource, profile: PropertyMap) {
+  const [osProfile, storage] = [mapOf(profile.osProfile), mapOf(profile.storageProfile)];
   const os = isPropertyMap(osProfile.windowsConfiguration) ? ("windows" as const) : ("linux" as const);
   const image = mapOf(storage.imageReference);
   const identities = listOf(mapOf(inputs.identity).userAssignedIdentities).flatMap((id) => textOf(id) ?? []);
@@ -147,7 +142,7 @@ function common(
       image:
         textOf(image.id) ?? ["publisher", "offer", "sku", "version"].map((part) => textOf(image[part]) ?? "").join(":"),
       userData: Buffer.from(textOf(osProfile.customData) ?? "", "base64"),
-      startCommand: os === "windows" ? startCommandOf(extensions) : undefined,
+      startCommand: os === "windows" ? startCommandOf(profile) : undefined,
       role: identities[0],
       tags: textsIn(inputs.tags),
       volumes: volumes(storage),
@@ -172,18 +167,6 @@ function volumes(storage: PropertyMap): readonly SimulatedVolume[] {
   return [system, ...data];
 }
 
-function cardOf(index: ProgramIndex, reference: PropertyMap, { name }: RecordedResource): RecordedResource {
-  const card = index.find(textOf(reference.id));
-  if (card === undefined) throw new Error(`${name}: its network interface is not a resource of the program`);
-  return card;
-}
-
-function subnetOf(index: ProgramIndex, configuration: PropertyMap, { name }: RecordedResource): RecordedResource {
-  const subnet = index.find(textOf(mapOf(configuration.subnet).id));
-  if (subnet === undefined) throw new Error(`${name}: its subnet is not a resource of the program`);
-  return subnet;
-}
-
 /**
  * An interface's addresses, its own first. Azure refuses none or two that are primary, and different
  * application security groups (Azure/azure-cli#21551:
@@ -203,29 +186,11 @@ function rangeOf({ outputs }: RecordedResource): string {
   return textOf(outputs.addressPrefix) ?? textOf(listOf(outputs.addressPrefixes)[0]) ?? "";
 }
 
-interface AzureExtension {
-  readonly publisher: string;
-  readonly type: string;
-  readonly settings: PropertyMap;
-  readonly protectedSettings: PropertyMap;
-}
-
-function extensionsOfSet({ inputs }: RecordedResource): readonly AzureExtension[] {
-  const { extensionProfile } = mapOf(inputs.virtualMachineProfile);
-  return listOf(mapOf(extensionProfile).extensions)
-    .map(mapOf)
-    .map(({ publisher, type, settings, protectedSettings }) => ({
-      publisher: textOf(publisher) ?? "",
-      type: textOf(type) ?? "",
-      settings: mapOf(settings),
-      protectedSettings: mapOf(protectedSettings),
-    }));
-}
-
 /** The command of the CustomScriptExtension; Azure takes it from one of its two settings. */
-function startCommandOf(extensions: readonly AzureExtension[]): string | undefined {
-  const script = extensions.find(
-    ({ publisher, type }) => publisher === "Microsoft.Compute" && type === "CustomScriptExtension",
-  );
-  return textOf(script?.protectedSettings.commandToExecute) ?? textOf(script?.settings.commandToExecute);
+function startCommandOf({ extensionProfile }: PropertyMap): string | undefined {
+  const { protectedSettings, settings } =
+    listOf(mapOf(extensionProfile).extensions)
+      .map(mapOf)
+      .find(({ publisher, type }) => publisher === "Microsoft.Compute" && type === "CustomScriptExtension") ?? {};
+  return textOf(mapOf(protectedSettings).commandToExecute) ?? textOf(mapOf(settings).commandToExecute);
 }

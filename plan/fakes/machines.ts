@@ -98,6 +98,13 @@ export function groupNumbers(
   return Array.from({ length: howMany(group) }, (_, place) => first + place);
 }
 
+/** A resource by its id. @throws Error where the program did not make it */
+export function madeOf({ find }: ProgramIndex, id: PropertyValue | undefined, what: string): RecordedResource {
+  const found = find(textOf(id));
+  if (found === undefined) throw new Error(`${what} is not a resource of the program`);
+  return found;
+}
+
 export function textsIn(value: PropertyValue | undefined): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(mapOf(value)).map(([key, item]) => [key, textOf(item) ?? ""]));
 }

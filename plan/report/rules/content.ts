@@ -264,8 +264,7 @@ export const identityRules = {
     find: ({ spec: { workloadIdentity } }) =>
       (workloadIdentity?.serviceAccounts ?? []).flatMap(({ namespace, name, policies, statements, roles }, index) => {
         const wide = [
-          ...policies.filter((policy) => almighty.some((pattern) => pattern.test(policy))),
-          ...roles.map(({ role }) => role).filter((role) => almighty.some((pattern) => pattern.test(role))),
+          ...[...policies, ...roles.map(({ role }) => role)].filter((right) => almighty.some((all) => all.test(right))),
           ...statements.flatMap(({ actions, resources }) =>
             resources.includes("*") ? actions.filter((action) => action.endsWith("*")) : [],
           ),
