@@ -40,6 +40,7 @@ interface Draft {
   readonly because: Set<string>;
   readonly inputs: readonly LeafChange[];
   readonly forgotten: string | undefined;
+  readonly regions: readonly [old: unknown, now: unknown];
   /** Inputs that change because of what they refer to. */
   readonly carried: Set<string>;
 }
@@ -127,6 +128,7 @@ function own(old: BaseResource | undefined, resource: Compared): Draft {
     because: new Set(because),
     inputs,
     forgotten: old === undefined ? undefined : replacementRow(resource.type)?.forgets?.(old.inputs, resource.inputs),
+    regions: [at((old ?? resource).inputs, "region"), at(resource.inputs, "region")],
     carried: new Set(),
   });
   if (old === undefined) return draft("added", [], []);
@@ -207,7 +209,7 @@ function raise(draft: Draft, [change, because]: Effect): void {
 function* effectsOf(draft: Draft, drafts: Drafts): Generator<Effect> {
   if (draft.change === "added") return;
   yield* effectsOfInputs(draft, drafts);
-  yield* effectsOfOptions(draft, drafts);
+  for (const cause of leaders(draft, drafts)) if (cause.change === "replaced") yield ["replaced", isReplaced(cause)];
   yield* effectsOfProvider(draft, drafts);
   yield* effectsOfTrigger(draft, drafts);
 }
@@ -242,16 +244,15 @@ const leaders = ({ resource: { options, provider } }: Draft, drafts: Drafts): re
     typeof urn === "string" ? (drafts.get(urn) ?? []) : [],
   );
 
-function* effectsOfOptions(draft: Draft, drafts: Drafts): Generator<Effect> {
-  for (const cause of leaders(draft, drafts)) if (cause.change === "replaced") yield ["replaced", isReplaced(cause)];
-}
-
-function* effectsOfProvider({ resource: { type, inputs, provider } }: Draft, drafts: Drafts): Generator<Effect> {
+function* effectsOfProvider({ resource, regions: [old, now] }: Draft, drafts: Drafts): Generator<Effect> {
+  const { type, inputs, provider } = resource;
   const cause = drafts.get(provider ?? "");
   if (cause?.resource.type !== "pulumi:providers:aws") return;
   const touches = touching(cause.inputs);
-  // Every resource has its provider's region, but for those of IAM, which are in none.
-  if (touches("region") && !type.startsWith("aws:iam/")) yield ["replaced", "region"];
+  // One without a region of its own has its provider's (pulumi/pulumi-aws, provider/region.go, `applyRegion`); IAM and
+  // Route 53 are in none.
+  const [all, next] = cause.regions;
+  if ((old ?? all) !== (now ?? next) && !/^aws:(iam|route53)/.test(type)) yield ["replaced", "region"];
   // Default tags are no tags of a group (Terraform's provider for AWS, `default_tags`).
   const tagged = at(inputs, "tags") !== undefined && !/\/group:Group$/.test(type);
   if (touches("defaultTags") && tagged) yield ["changed", "default tags"];

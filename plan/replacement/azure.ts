@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { sizeRefusal } from "../../components/model/cloudFacts/azure.ts";
 import { at } from "../../components/model/json.ts";
 import { azurePaths } from "../fakes/azure.ts";
@@ -14,6 +15,18 @@ const otherSeries = (old: unknown, now: unknown): string | undefined =>
       "if so, undo it, add a pool of the new size, and remove this one";
 
 const holds = (): string => "may be refused with machines: set it on a new pool";
+
+/** A frontend keeps its zones while it has its name (hashicorp/terraform-provider-azurerm#19548). */
+const otherZones = (old: unknown, now: unknown): boolean =>
+  [old]
+    .flat()
+    .some((one) =>
+      [now]
+        .flat()
+        .some(
+          (each) => at(each, "name") === at(one, "name") && !isDeepStrictEqual(at(each, "zones"), at(one, "zones")),
+        ),
+    );
 
 /** Media and zones, not copies elsewhere. */
 const media = (sku: unknown): string => String(at(sku, "name")).replace(/_.*?(Z?)RS$/, "_$1");
@@ -52,7 +65,7 @@ const azureMore: Readonly<Record<string, Partial<ReplacementRow>>> = {
   "keyvault:Vault": { data: "the secrets in the vault" },
   "managedidentity:UserAssignedIdentity": { replaces: ["location"] },
   "monitor:AutoscaleSetting": { refuses: { targetResourceUri: any } },
-  "network:LoadBalancer": { refuses: { sku: any } },
+  "network:LoadBalancer": { refuses: { frontendIPConfigurations: otherZones, sku: any } },
   "network:NatGateway": { refuses: { zones: any, sku: any } },
   "network:PublicIPAddress": {
     replaces: ["location", "publicIPAddressVersion", "publicIPPrefix", "sku"],

@@ -17,9 +17,9 @@ export interface ReplacementRow {
   /** Inputs that an update sends only where they change, with what the cloud takes otherwise. */
   readonly resets?: Readonly<Record<string, string>>;
   /** What is gone for good with the resource, in words. */
-  readonly data?: string;
+  readonly data?: string | undefined;
   /** What no longer works without the resource, in words. */
-  readonly ends?: string;
+  readonly ends?: string | undefined;
   /** What is gone for good with this update in place, in words. */
   readonly forgets?: (old: unknown, now: unknown) => string | undefined;
 }

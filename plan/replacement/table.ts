@@ -35,7 +35,7 @@ export function heldTypes(cloud: string) {
 }
 
 const drawn = [
-  ...["length", "lower", "upper", "numeric", "special", "minLower", "minUpper", "minNumeric", "minSpecial"],
+  ...["length", "lower", "upper", "number", "numeric", "special", "minLower", "minUpper", "minNumeric", "minSpecial"],
   ...["overrideSpecial", "keepers"],
 ];
 const subject = ["privateKeyPem", "subject", "dnsNames", "ipAddresses", "uris"];
@@ -96,10 +96,8 @@ const ends: Readonly<Record<string, string>> = {
 function kubernetesRow(type: string): ReplacementRow | undefined {
   const [provider, ...rest] = type.split(":");
   const kind = rest.join(":");
-  const [lost, end] = [data[kind], ends[kind]];
   if (provider !== "kubernetes" || rest.length !== 2) return undefined;
-  const words = { ...(lost !== undefined && { data: lost }), ...(end !== undefined && { ends: end }) };
-  return row([...named, ...(kinds[kind] ?? [])], words);
+  return row([...named, ...(kinds[kind] ?? [])], { data: data[kind], ends: ends[kind] });
 }
 
 const rows: Readonly<Record<string, ReplacementRow>> = {

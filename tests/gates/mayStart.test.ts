@@ -242,8 +242,8 @@ describe("the gate before a group of machines that is deleted before its success
         if (type === "aws:autoscaling/group:Group")
           assert.deepEqual(
             replacementRow(type)?.replaces.filter((input) => !options.ignoreChanges.includes(input)),
-            // The pool's name fixes it, as it does the resource's.
-            ["name"],
+            // The pool's name fixes both, as it does the resource's.
+            ["namePrefix", "name"],
           );
         if (type !== "azure-native:compute:VirtualMachineScaleSet") continue;
         const gate = program.resources.find(({ urn, name }) => dependencies.includes(urn) && /-before$/.test(name));

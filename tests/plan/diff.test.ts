@@ -183,6 +183,11 @@ kept /run.sh
   });
 });
 
+const compared = (type: string, inputs: object, provider: string | null = null): Compared => ({
+  ...{ urn: type, type, name: "now", custom: true, inputs, options: {} },
+  ...{ propertyDependencies: {}, provider },
+});
+
 describe("what a change does", () => {
   it("forgets logs by their retention, which 0 ends, and snapshots by theirs, which 0 does not", () => {
     const forgets = (type: string, key: string, old: number, now: number) =>
@@ -195,14 +200,11 @@ describe("what a change does", () => {
     );
   });
 
-  const resource = (type: string, inputs: object, options: Compared["options"] = {}, name = "now"): Compared => ({
-    ...{ urn: `urn:pulumi:s::p::${type}::${name}`, type, name, custom: true, inputs, options },
-    ...{ propertyDependencies: {}, provider: null },
-  });
   const set = (name: string, mode = "Rolling") => ({ sku: { name }, upgradePolicy: { mode } });
   const tags = (count: number) => Array.from({ length: count }, (_, index) => ({ key: `k${index}`, value: "" }));
   const balancer = (subnets: string, more: string, expected: string) =>
     ["aws:lb/loadBalancer:LoadBalancer", { subnets: [...subnets] }, { subnets: [...more] }, expected] as const;
+  const frontend = (name: string, ...zones: string[]) => ({ frontendIPConfigurations: [{ name, zones }] });
 
   for (const [type, old, now, expected] of [
     [
@@ -210,43 +212,59 @@ describe("what a change does", () => {
       set("Standard_D2s_v5"),
       set("Standard_D2ds_v5"),
       "rolled sku.name may be refused:",
-    ] as const,
-    ["compute:VirtualMachineScaleSet", set("a"), set("a", "Manual"), "changed"] as const,
-    ["aws:autoscaling/group:Group", { tags: [] }, { tags: tags(26) }, "changed tags is refused: 26 tags"] as const,
+    ],
+    ["compute:VirtualMachineScaleSet", set("a"), set("a", "Manual"), "changed"],
+    ["aws:autoscaling/group:Group", { tags: [] }, { tags: tags(26) }, "changed tags is refused: 26 tags"],
     balancer("ab", "acd", "changed"),
     balancer("ab", "ac", "replaced subnets"),
+    ["aws:lb/loadBalancer:LoadBalancer", { subnets: ["a"] }, { subnetMappings: ["a"] }, "replaced subnetMappings"],
+    ["aws:ec2/instance:Instance", {}, { tenancy: "host" }, "replaced tenancy"],
+    ["aws:ec2/instance:Instance", { tenancy: "host" }, {}, "changed"],
+    ["aws:ec2/instance:Instance", {}, { rootBlockDevice: {} }, "changed"],
+    ["storage:StorageAccount", { sku: { name: "Standard_ZRS" } }, { sku: { name: "Standard_GZRS" } }, "changed"],
+    ["compute:VirtualMachineScaleSet", {}, { hostGroup: {} }, "changed hostGroup may be refused"],
+    ["network:LoadBalancer", frontend("a"), frontend("a", "1"), "refused frontendIPConfigurations"],
+    ["network:LoadBalancer", frontend("a"), frontend("b", "1"), "changed"],
+    ["aws:iam/role:Role", { namePrefix: "a" }, {}, "replaced namePrefix"],
     [
       "aws:lb/loadBalancer:LoadBalancer",
-      { subnets: ["a"] },
-      { subnetMappings: ["a"] },
-      "replaced subnetMappings",
-    ] as const,
-    ["aws:ec2/instance:Instance", {}, { tenancy: "host" }, "replaced tenancy"] as const,
-    ["aws:ec2/instance:Instance", { tenancy: "host" }, {}, "changed"] as const,
-    ["aws:ec2/instance:Instance", {}, { rootBlockDevice: {} }, "changed"] as const,
-    [
-      "storage:StorageAccount",
-      { sku: { name: "Standard_ZRS" } },
-      { sku: { name: "Standard_GZRS" } },
-      "changed",
-    ] as const,
-    ["compute:VirtualMachineScaleSet", {}, { hostGroup: {} }, "changed hostGroup may be refused"] as const,
-  ])
+      { secondaryIpsAutoAssignedPerSubnet: 2 },
+      {},
+      "replaced secondaryIpsAutoAssigned",
+    ],
+    ["aws:lb/loadBalancer:LoadBalancer", {}, { secondaryIpsAutoAssignedPerSubnet: 2 }, "changed"],
+  ] as const)
     it(`${JSON.stringify(now)}: ${expected}`, () => {
       const name = type.startsWith("aws:") ? type : `azure-native:${type}`;
-      const [found] = findOperations({ resources: [resource(name, old)] }, [resource(name, now)]);
+      const [found] = findOperations({ resources: [compared(name, old)] }, [compared(name, now)]);
       assert.equal(`${found?.change} ${found?.because.join().slice(0, 24)}`.trim(), expected);
+    });
+
+  const provider = "pulumi:providers:aws";
+  const placed = (type: string, [all, region]: string) => [
+    compared(provider, { region: all }),
+    compared(type, { region }, provider),
+  ];
+  for (const [type, old, now, expected] of [
+    ["aws:ec2/tag:Tag", "a", "ab", "replaced"],
+    ["aws:ec2/tag:Tag", "ab", "a", "replaced"],
+    ["aws:ec2/tag:Tag", "a", "aa", "changed"],
+    ["aws:ec2/tag:Tag", "aa", "ba", undefined],
+    ["aws:route53/record:Record", "a", "b", undefined],
+  ] as const)
+    it(`${type}, its provider's region and its own from ${old} to ${now}: ${expected}`, () => {
+      const found = findOperations({ resources: placed(type, old) }, placed(type, now));
+      assert.equal(found.find(({ urn }) => urn === type)?.change, expected);
     });
 });
 
 describe("a group of AWS", () => {
   const [groupType, templateType] = ["aws:autoscaling/group:Group", "aws:ec2/launchTemplate:LaunchTemplate"];
   const both = (imageId: string, launches: object): readonly Compared[] => {
-    const common = { custom: true, options: {}, provider: null };
-    const inputs = { ...launches, instanceRefresh: { strategy: "Rolling" } };
+    const group = compared(groupType, { ...launches, instanceRefresh: { strategy: "Rolling" } });
     return [
-      { ...common, urn: "t", type: templateType, name: "t", inputs: { imageId }, propertyDependencies: {} },
-      { ...common, urn: "g", type: groupType, name: "g", inputs, propertyDependencies: { launchTemplate: ["t"] } },
+      compared(templateType, { imageId }),
+      { ...group, propertyDependencies: { launchTemplate: [templateType] } },
     ];
   };
   const by = (version: string) => ({ launchTemplate: { version } });
@@ -254,14 +272,14 @@ describe("a group of AWS", () => {
   const mixed = { mixedInstancesPolicy: { launchTemplate: { launchTemplateSpecification } } };
   const later = "changed only machines that are started from now on have it";
   for (const [what, old, now, expected] of [
-    ["a number", both("a", by("1")), both("b", by("1")), "rolled t changes"],
+    ["a number", both("a", by("1")), both("b", by("1")), "rolled now changes"],
     ["a word", both("a", by("$Latest")), both("b", by("$Latest")), later],
     ["a word in a policy", both("a", mixed), both("b", mixed), later],
     ["a word in place of a number", both("a", by("1")), both("a", by("$Latest")), "rolled launchTemplate"],
     ["nothing", both("a", by("$Latest")), both("a", by("$Latest")), undefined],
   ] as const)
     it(`does this where its template's version is ${what}: ${expected}`, () => {
-      const found = findOperations({ resources: old }, now).find(({ urn }) => urn === "g");
+      const found = findOperations({ resources: old }, now).find(({ urn }) => urn === groupType);
       assert.equal(found && `${found.change} ${found.because.join()}`, expected);
     });
 });

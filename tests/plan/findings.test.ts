@@ -143,10 +143,10 @@ describe("findings", () => {
       );
     assert.deepEqual(told("aws-dev", "2027-03-01"), []);
     for (const [asOf, level] of [
-      [undefined, "warning"] as const,
-      ["2027-02-26", "warning"] as const,
-      ["2027-02-27", "error"] as const,
-    ])
+      [undefined, "warning"],
+      ["2027-02-26", "warning"],
+      ["2027-02-27", "error"],
+    ] as const)
       assert.deepEqual(
         told("azure-dev", asOf),
         ends ? [level] : [],
