@@ -89,7 +89,7 @@ function readText(file: URL, path: string, allowed: string): string {
 
 /** Keys of the `config` mapping with their values as text. */
 function configTexts(text: string, path: string): readonly (readonly [string, string])[] {
-  const document = parseDocument(text, { merge: true });
+  const document = parseDocument(text, { merge: true, resolveKnownTags: false, logLevel: "error" });
   const error = document.errors[0];
   if (error !== undefined) throw notYaml(path, error.message);
   const config = document.get("config");
@@ -100,8 +100,9 @@ function configTexts(text: string, path: string): readonly (readonly [string, st
     const pairs = [...new Map(pairsOf(config, document).map((pair) => [nameOf(pair), pair])).values()];
     const texts = pairs.map((pair) => {
       const [name, value] = [nameOf(pair), meant(pair.value, document)];
-      // Pulumi passes it on as text; another than the one written here is refused below.
-      if (isScalar(value) && value.source !== undefined && value.value !== null) return [name, value.source] as const;
+      // Pulumi passes it on as text, of null none; another than the one written here is refused below.
+      if (isScalar(value) && value.source !== undefined)
+        return [name, value.value === null ? "" : value.source] as const;
       const plain: unknown = isNode(pair.value) ? pair.value.toJS(document) : null;
       return [name, isEncrypted(plain) ? fakeOf(name, cloud, plain) : JSON.stringify(plain, withoutEncrypted)] as const;
     });
@@ -112,10 +113,9 @@ function configTexts(text: string, path: string): readonly (readonly [string, st
     if (misread.length > 0) throw new ConfigError(misread);
     return texts;
   } catch (failure) {
-    // An alias without an anchor, or one that expands without end, shows only when the value is built.
-    if (failure instanceof TypeError) throw notYaml(path, "an alias within what it stands for");
-    if (!(failure instanceof ReferenceError)) throw failure;
-    throw notYaml(path, failure.message);
+    if (failure instanceof ConfigError || !(failure instanceof Error)) throw failure;
+    // An alias without an anchor, one without end, or a merge of no mapping shows only when the value is built.
+    throw notYaml(path, failure instanceof TypeError ? "an alias within what it stands for" : failure.message);
   }
 }
 
@@ -132,7 +132,7 @@ function pairsOf(given: unknown, document: Document.Parsed, within: readonly unk
   if (within.includes(node)) throw new TypeError("a mapping merges itself");
   const inside = (each: unknown) => pairsOf(each, document, [...within, node]);
   if (isSeq(node)) return node.items.toReversed().flatMap(inside);
-  if (!isMap(node)) return [];
+  if (!isMap(node)) throw new Error("Merge sources must be maps or map aliases");
   const { merged = [], own = [] } = Object.groupBy(node.items, ({ key }) =>
     isScalar(key) && key.source === "<<" ? "merged" : "own",
   );
@@ -177,11 +177,21 @@ function readOtherwise(given: unknown, path: string, document: Document.Parsed):
 }
 
 function pairReadOtherwise({ key, value }: Pair, at: string, document: Document.Parsed): readonly Problem[] {
-  return [...(isScalar(key) && differs(key) ? [problem(at, key)] : []), ...readOtherwise(value, at, document)];
+  const name = meant(key, document);
+  const mistaken = isText(name) ? [] : [problem(at, { source: isScalar(name) ? name.source : String(name) })];
+  return [...mistaken, ...readOtherwise(value, at, document)];
 }
 
+/** Whether a key is the same text to both libraries: null is not, nor numbers but whole ones. */
+const isText = (key: unknown): boolean =>
+  isScalar(key) &&
+  !differs(key) &&
+  key.value !== null &&
+  (typeof key.value !== "number" || Number.isSafeInteger(key.value));
+
 function differs({ type, tag, source = "", value }: Scalar): boolean {
-  if (type !== "PLAIN" || tag !== undefined) return false;
+  if (tag !== undefined) return tag !== "tag:yaml.org,2002:str";
+  if (type !== "PLAIN") return false;
   if (goTime.test(source) || noNumber.test(source)) return true;
   // It drops the underscores of what begins like a number (resolve.go, `resolveTable`).
   if (!/^[-+.\d]/.test(source)) return false;
@@ -193,7 +203,7 @@ function isRewritten({ type, source, value }: Scalar): boolean {
   return type === "PLAIN" && (typeof value === "number" || typeof value === "boolean") && String(value) !== source;
 }
 
-function problem(path: string, { source = "" }: Scalar): Problem {
+function problem(path: string, { source = "" }: { readonly source?: string | undefined }): Problem {
   const digits = /^0*(\d{1,6})$/.exec(source.replaceAll("_", ""))?.[1];
   return {
     path,
@@ -235,7 +245,7 @@ function formOf(key: string, cloud: unknown): string {
 
 /** Whether it is `{ secure: CIPHERTEXT }`. */
 function isEncrypted(value: unknown): boolean {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && "secure" in value;
+  return Object.keys(Object(value)).join() === "secure" && typeof at(value, "secure") === "string";
 }
 
 /** For JSON: a structured value with its encrypted parts replaced. */

@@ -117,7 +117,9 @@ describe("reading a stack file", () => {
           "  fenestra:accountId: '012345678901'",
           "  fenestra:name: on",
           "  fenestra:tags: { a: 1, b: 'x' }",
-          "  fenestra:list: [1.50, two]",
+          "  fenestra:list: [1.50, two, !!str 5, null]",
+          // One key with a text alone is a ciphertext (pulumi/pulumi: config/object.go, `isSecureValue`).
+          "  fenestra:labels: { secure: 'true', team: a, b: { secure: 5 }, c: !!omap [x: 1] }",
           '  fenestra:quoted: "a: b"',
           "  fenestra:nothing:",
           "  fenestra:password: { secure: AAABsecret }",
@@ -130,9 +132,11 @@ describe("reading a stack file", () => {
         "fenestra:accountId": "012345678901",
         "fenestra:name": "on",
         "fenestra:tags": '{"a":1,"b":"x"}',
-        "fenestra:list": '[1.5,"two"]',
+        "fenestra:list": '[1.5,"two","5",null]',
+        "fenestra:labels": '{"secure":"true","team":"a","b":{"secure":5},"c":[{"x":1}]}',
         "fenestra:quoted": "a: b",
-        "fenestra:nothing": "null",
+        // go-yaml calls no `UnmarshalYAML` for null (v3.0.1, decode.go, `prepare`), so a Value keeps its empty text.
+        "fenestra:nothing": "",
         "fenestra:password": "[secret]",
         "fenestra:httpProxy": "http://secret-41b3521e.invalid:3128",
         "fenestra:mirror": '{"artifacts":"[secret]"}',
@@ -179,6 +183,20 @@ describe("reading a stack file", () => {
       [`${label}["10"]`, "010"],
       ["config.fenestra:region", "True"],
     ]);
+    // 7.0, a text of bytes, a time, 5; keys "<nil>", "12345678901234567890", "1e-05" and none at all.
+    const tagged = "a: !!float 7, b: !!binary aGk=, c: !!timestamp 2026-01-01, d: ! 5";
+    const keys = "~: a, 12345678901234567890: b, 0.00001: c, [x]: d";
+    assert.deepEqual(
+      problemsOf(() =>
+        read(`config:\n  fenestra:a: { ${tagged} }\n  fenestra:b: { ${keys} }\n  fenestra:c: !!int "7"\n`),
+      ).map(([where]) => where),
+      [
+        ...["a", "b", "c", "d"].map((name) => `config.fenestra:a.${name}`),
+        "config.fenestra:b.null",
+        ...['["x"]', "0.00001", "12345678901234567000"].map((name) => `config.fenestra:b[${JSON.stringify(name)}]`),
+        "config.fenestra:c",
+      ],
+    );
     const plain = {
       a: "01234567-89ab-cdef-0123-456789abcdef",
       b: "10.0.0.0/16",
@@ -206,6 +224,16 @@ describe("reading a stack file", () => {
       "a key twice",
       "config:\n  fenestra:a: 1\n  fenestra:a: 2\n",
       "is not valid YAML: Map keys must be unique at line 3, column 3",
+    ],
+    [
+      "a merge of no mapping",
+      "config:\n  fenestra:a: { <<: 5, b: 1 }\n",
+      "is not valid YAML: Merge sources must be maps or map aliases",
+    ],
+    [
+      "a merge of no mapping into all",
+      "config:\n  <<: [~]\n  fenestra:b: 1\n",
+      "is not valid YAML: Merge sources must be maps or map aliases",
     ],
     [
       "an alias within what it stands for",
