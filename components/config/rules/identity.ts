@@ -166,7 +166,7 @@ export const identityRules: Rules = {
 const largestSecret = 4096;
 
 /** A registry as images and URLs name it, or containerd's word for all others. */
-export const registryHost = /^(_default|[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?)$/;
+export const registryHost = /^(_default|[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[1-9]\d{0,4})?)$/;
 
 export const credentialRules: Rules = {
   withoutProxy: rule(["proxyCredentials", "httpProxy"], ({ proxyCredentials, httpProxy }) =>
