@@ -78,13 +78,16 @@ function copyOf(value: unknown): unknown {
     : Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, copyOf(inner)]));
 }
 
+/** Path of a part of what is at a path. */
+const below = (value: object, at: string, key: string): string =>
+  Array.isArray(value) ? `${at}[${key}]` : at === "" ? key : `${at}.${key}`;
+
 /** Paths at which two values differ, with what is there now; an output is one value. */
 function changes(old: unknown, now: unknown, at = ""): readonly (readonly [path: string, now: unknown])[] {
   if (Object.is(old, now)) return [];
   if (!isOpen(old) || !isOpen(now) || Array.isArray(old) !== Array.isArray(now)) return [[at, now]];
-  const step = (key: string): string => (Array.isArray(old) ? `${at}[${key}]` : at === "" ? key : `${at}.${key}`);
   return [...new Set([...Object.keys(old), ...Object.keys(now)])].flatMap((key) =>
-    changes(Reflect.get(old, key), Reflect.get(now, key), step(key)),
+    changes(Reflect.get(old, key), Reflect.get(now, key), below(old, at, key)),
   );
 }
 
@@ -96,11 +99,25 @@ function optionsOf({ protect, ignoreChanges, ...others }: Properties) {
   };
 }
 
-/** One sentence for each changed path that something relies on. */
-function warningsOf(type: string, name: string, paths: readonly string[]): readonly string[] {
-  return paths.flatMap((at) => {
-    const found = relied.find((each) => (each.of?.test(`${type} ${name}`) ?? true) && each.touched.test(at));
-    return found === undefined ? [] : [`a transform changes ${at} of ${type} ${name}: ${found.why}`];
+/**
+ * One sentence for each changed path that something relies on.
+ *
+ * @param before the program's own arguments: what is ignored or taken away as a whole touches all that it holds
+ */
+function warningsOf(type: string, name: string, paths: readonly string[], before: unknown): readonly string[] {
+  const whyOf = (at: string): string | undefined =>
+    relied.find((each) => (each.of?.test(`${type} ${name}`) ?? true) && each.touched.test(at))?.why;
+  const inside = (value: unknown, at: string): readonly string[] => {
+    if (whyOf(at) !== undefined) return [at];
+    return isOpen(value) ? Object.entries(value).flatMap(([key, inner]) => inside(inner, below(value, at, key))) : [];
+  };
+  const known = inside(before, "");
+  return paths.flatMap((path) => {
+    const touched = known.filter((at) => path === "*" || at.startsWith(`${path}.`) || at.startsWith(`${path}[`));
+    return [path, ...touched].flatMap((at) => {
+      const why = whyOf(at);
+      return why === undefined ? [] : `a transform changes ${at} of ${type} ${name}: ${why}`;
+    });
   });
 }
 
@@ -136,7 +153,7 @@ function watched(transform: pulumi.ResourceTransformation, where: string): pulum
     noteSent(args.resource, { inputs, changed, ignored });
     const options = changes({ opts: before.others }, { opts: now.others }).map(([path]) => path);
     const paths = [...Object.keys(changed), ...ignored, ...options];
-    for (const text of warningsOf(args.type, args.name, paths)) void pulumi.log.warn(text);
+    for (const text of warningsOf(args.type, args.name, paths, props)) void pulumi.log.warn(text);
     return result;
   };
 }

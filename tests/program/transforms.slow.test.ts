@@ -173,6 +173,22 @@ describe("transforms beside the stack files", function () {
       "aws:autoscaling/group:Group: A transform changes minSize: batches and time limits of rolls, agents of all nodes and free addresses are counted with the stack file's number.",
       "aws:ec2/launchTemplate:LaunchTemplate: A transform changes instanceType: what a machine keeps for itself and what the autoscaler expects of it are counted with the stack file's size.",
     ]);
+    const above = `export const transforms = [
+      ({ type, name, props, opts }) => {
+        if (/:VirtualMachineScaleSet$/.test(type)) return { props, opts: { ...opts, ignoreChanges: [/linux/.test(name) ? "*" : "sku"] } };
+        if (/:VirtualNetwork$/.test(type)) return { props: { ...props, plan: { name: "x" } }, opts };
+      },
+    ];`;
+    const paths = findingsOf("azure-dev", await run("azure-dev", above)).map(
+      (each) => /changes (\S+):/.exec(each)?.[1],
+    );
+    assert.deepEqual([...new Set(paths)].filter((path) => !/name$/i.test(path ?? "")).sort(), [
+      "identity",
+      "location",
+      "sku.capacity",
+      "tags",
+      "upgradePolicy",
+    ]);
   });
 
   it("of another form are refused with what is allowed", async () => {
