@@ -101,7 +101,8 @@ export function validate(
   earlier: readonly Problem[] = [],
 ): StackConfig {
   const readable = withPlainLengths(values);
-  const own = schemaOf(values.cloud).safeParse(readable);
+  const mine = schemaOf(values.cloud);
+  const own = mine.safeParse(readable);
   const parsed = stackSchema.safeParse(readable);
   const unread = new Set(earlier.map(({ path }) => path));
   const issues = own.error?.issues ?? [];
@@ -112,8 +113,12 @@ export function validate(
     issue.code === "unrecognized_keys" ? issue.keys.map((key) => [...path, key]) : [],
   );
   const foreign = unknown.filter((path) => ownerAt(path, values.cloud) !== undefined);
+  const entries = issues.flatMap(({ path }) => {
+    const holder = path.findIndex((_, length) => isOfTexts(partAt(mine, path.slice(0, length).map(String))));
+    return holder < 0 ? [] : [path.slice(0, holder + 1)];
+  });
   const given = acceptedSettings(
-    foreign.reduce(without, readable),
+    [...foreign, ...entries].reduce(without, readable),
     earlier.map(({ path }) => path),
   );
   const cured = [...refused, ...rules.flatMap((check) => check(given, lock))].map((found) => {
@@ -150,6 +155,10 @@ function fitsAt({ path, value }: Problem, values: object, lock: readonly Artifac
     return !rules.some((check) => check(given, lock).some((found) => isHere(found.path)));
   };
 }
+
+/** Whether each value of a schema's stands for itself: without a refused one the others can be judged. */
+const isOfTexts = (part: z.core.$ZodType | undefined): boolean =>
+  part instanceof z.ZodPipe || (part instanceof z.ZodRecord && part.valueType instanceof z.ZodString);
 
 /** The schema of a setting by its keys; `undefined` where it is that of another program's object. */
 function partAt(schema: z.core.$ZodType | undefined, keys: readonly string[]): z.core.$ZodType | undefined {

@@ -95,7 +95,7 @@ export type Rule = (given: AcceptedSettings, lock: readonly Artifact[]) => reado
 export type Rules = Readonly<Record<string, Rule>>;
 
 /**
- * A rule on settings of the stack (ADR 0020).
+ * A rule on settings of the stack.
  *
  * @param reads everything that the rule reads; the check gets nothing else. The rule is skipped when the schema refused
  * part of it, which is reported already: so name `network.zones`, not `network`, where that is enough. A list counts as
