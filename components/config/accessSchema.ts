@@ -96,7 +96,7 @@ const workloadIdentitySchema = section("Rights in the cloud for pods, by their s
   issuer: described(
     z
       .url({ protocol: /^https$/ })
-      .regex(/^https:\/\/[^?#]+[^/?#]$/, "has a query, a fragment or a slash at its end")
+      .regex(/^https:\/\/[^?#@\s]+[^/?#@\s]$/, "has a query, a fragment, a login or a slash at its end")
       .max(255)
       .optional(),
     "Where you publish the two documents of the issuer yourself, as the output workloadIdentity has them. The cloud must reach it. Default: a bucket or a blob container of the cluster's own, in which everybody may read these two documents.",

@@ -80,7 +80,9 @@ const header = z.strictObject({
 
 const otlp = section("Any endpoint that takes OTLP over HTTPS.", {
   endpoint: described(
-    z.url({ protocol: /^https$/ }),
+    z
+      .url({ protocol: /^https$/, abort: true })
+      .regex(/^https:\/\/[^/?#@\s]+([/?#]\S*)?$/, "has a login, which belongs in a Secret of headers, or a space"),
     "URL that takes logs by OTLP over HTTP, with its path, which is mostly /v1/logs.",
     { patternErrorMessage: "an https URL", examples: ["https://otlp.example.com/v1/logs"] },
   ),
