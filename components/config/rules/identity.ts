@@ -165,8 +165,8 @@ export const identityRules: Rules = {
  */
 const largestSecret = 4096;
 
-/** A registry as images and URLs name it, or containerd's word for all others. */
-export const registryHost = /^(_default|[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[1-9]\d{0,4})?)$/;
+/** A registry as images and URLs name it, or containerd's word for all others. containerd knows Docker Hub as docker.io. */
+export const registryHost = /^(?!index\.docker\.io)(_default|[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[1-9]\d{0,4})?)$/;
 
 export const credentialRules: Rules = {
   withoutProxy: rule(["proxyCredentials", "httpProxy"], ({ proxyCredentials, httpProxy }) =>
@@ -179,7 +179,7 @@ export const credentialRules: Rules = {
     return Object.keys(registryCredentials).flatMap((value) => {
       const path = childPath(key("registryCredentials"), value);
       if (!registryHost.test(value) || value === "_default")
-        return refuse(path, value, "is no host", "mirror.corp.example or mirror.corp.example:5000");
+        return refuse(path, value, "is no host", "mirror.corp.example, mirror.corp.example:5000 or docker.io");
       if (/:(443|80)$/.test(value)) {
         const allowed = value.replace(/:\d+$/, "");
         return refuse(path, value, "names the scheme's own port, which URLs do without", allowed);

@@ -174,7 +174,7 @@ export const networkRules: Rules = {
             path,
             host,
             "is not a registry's host name",
-            "a host name with an optional port, such as registry.k8s.io, or _default",
+            "a host name with an optional port, such as registry.k8s.io or docker.io, or _default",
           );
     }),
   ),
