@@ -5,6 +5,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { transformsVariable } from "../components/config/stackFile.ts";
 import { noteSent } from "../components/gates/sent.ts";
 import { fileProblem, isThere } from "../components/model/files.ts";
+import { isWithin } from "../components/model/json.ts";
 import { messageOf } from "../components/model/messages.ts";
 import { ConfigError, problem } from "../components/model/problem.ts";
 
@@ -112,13 +113,9 @@ function warningsOf(type: string, name: string, paths: readonly string[], before
     return isOpen(value) ? Object.entries(value).flatMap(([key, inner]) => inside(inner, below(value, at, key))) : [];
   };
   const known = inside(before, "");
-  return paths.flatMap((path) => {
-    const touched = known.filter((at) => path === "*" || at.startsWith(`${path}.`) || at.startsWith(`${path}[`));
-    return [path, ...touched].flatMap((at) => {
-      const why = whyOf(at);
-      return why === undefined ? [] : `a transform changes ${at} of ${type} ${name}: ${why}`;
-    });
-  });
+  return paths
+    .flatMap((path) => (whyOf(path) === undefined ? known.filter((at) => isWithin(at, path)) : [path]))
+    .map((at) => `a transform changes ${at} of ${type} ${name}: ${whyOf(at)}`);
 }
 
 /** What is wrong with a transform's result; the SDK takes anything, and waits for ever for the rest. */

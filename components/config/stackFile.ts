@@ -178,16 +178,13 @@ function readOtherwise(given: unknown, path: string, document: Document.Parsed):
 
 function pairReadOtherwise({ key, value }: Pair, at: string, document: Document.Parsed): readonly Problem[] {
   const name = meant(key, document);
-  const mistaken = isText(name) ? [] : [problem(at, { source: isScalar(name) ? name.source : String(name) })];
-  return [...mistaken, ...readOtherwise(value, at, document)];
+  const source = String(isScalar(name) ? name.source : name);
+  return [...(isText(name) ? [] : [problem(at, { source })]), ...readOtherwise(value, at, document)];
 }
 
 /** Whether a key is the same text to both libraries: null is not, nor numbers but whole ones. */
 const isText = (key: unknown): boolean =>
-  isScalar(key) &&
-  !differs(key) &&
-  key.value !== null &&
-  (typeof key.value !== "number" || Number.isSafeInteger(key.value));
+  isScalar(key) && !differs(key) && (/^[sb]/.test(typeof key.value) || Number.isSafeInteger(key.value));
 
 function differs({ type, tag, source = "", value }: Scalar): boolean {
   if (tag !== undefined) return tag !== "tag:yaml.org,2002:str";
@@ -203,7 +200,7 @@ function isRewritten({ type, source, value }: Scalar): boolean {
   return type === "PLAIN" && (typeof value === "number" || typeof value === "boolean") && String(value) !== source;
 }
 
-function problem(path: string, { source = "" }: { readonly source?: string | undefined }): Problem {
+function problem(path: string, { source = "" }: Pick<Scalar, "source">): Problem {
   const digits = /^0*(\d{1,6})$/.exec(source.replaceAll("_", ""))?.[1];
   return {
     path,

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import * as pulumi from "@pulumi/pulumi";
-import { at } from "../model/json.ts";
+import { at, isWithin } from "../model/json.ts";
 
 type Inputs = Readonly<Record<string, unknown>>;
 
@@ -47,7 +47,7 @@ interface SentNumber {
 export function sentNumber(resource: pulumi.Resource, { path, own, kept }: SentNumber): pulumi.Input<number> {
   const sent = transformed.get(resource);
   if (sent === undefined) return own;
-  const isKept = sent.ignored.some((each) => each === "*" || path === each || path.startsWith(`${each}.`));
+  const isKept = sent.ignored.some((each) => isWithin(path, each));
   const given: unknown = at(sent.inputs, path);
   if (!isKept && given === own) return own;
   return pulumi.interpolate`${isKept ? kept : given}`.apply((known) => {

@@ -20,3 +20,7 @@ export function at(value: unknown, path: string): unknown {
     .split(".")
     .reduce((inner, key) => (typeof inner === "object" && inner !== null ? Reflect.get(inner, key) : undefined), value);
 }
+
+/** Whether a path is another one, or below it; `*` is above all. */
+export const isWithin = (path: string, other: string): boolean =>
+  other === "*" || path === other || path.startsWith(`${other}.`) || path.startsWith(`${other}[`);

@@ -1,5 +1,5 @@
 import { Unknown } from "../../components/gates/values.ts";
-import { at } from "../../components/model/json.ts";
+import { at, isWithin } from "../../components/model/json.ts";
 import type { PlanResource } from "../plan.ts";
 import { concerns, ownersOf, replacementRow } from "../replacement/table.ts";
 import { type BasePlan, formerUrns } from "./base.ts";
@@ -187,8 +187,7 @@ function textsOf(value: unknown): readonly string[] {
 /** Whether an entry of `ignoreChanges` covers a path; `[*]` matches any item. */
 function ignores(entry: string, path: string): boolean {
   const plain = (text: string): string => text.replaceAll(/\["([^"]*)"\]/g, ".$1").replaceAll(/\[[^\]]*\]/g, "[*]");
-  const [pattern, target] = [plain(entry), plain(path)];
-  return target === pattern || target.startsWith(`${pattern}.`) || target.startsWith(`${pattern}[`);
+  return isWithin(plain(path), plain(entry));
 }
 
 /** Inputs that decide what a machine runs. Another value is another trigger. */

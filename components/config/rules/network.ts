@@ -66,8 +66,7 @@ function urlProblems(path: string, text: string | undefined): readonly Problem[]
       `${encryptCommand([...loginAt(path, text), "password"])}, and the name as username`,
     );
   }
-  const [, scheme, host, port] =
-    /^(https?):\/\/([A-Za-z0-9.-]+)(:[1-9]\d{0,4})?(\/[A-Za-z0-9._~/-]*)?$/.exec(text) ?? [];
+  const [, host] = /^https?:\/\/([A-Za-z0-9.-]+)(:[1-9]\d{0,4})?(\/[A-Za-z0-9._~/-]*)?$/.exec(text) ?? [];
   // Of 010.0.0.5 each program makes another address, or a name.
   if (host === undefined || host.toLowerCase() !== URL.parse(text)?.hostname)
     return refuse(
@@ -76,7 +75,7 @@ function urlProblems(path: string, text: string | undefined): readonly Problem[]
       "has a query, a fragment, zeros in front or characters that are not used",
       "scheme, host, port and a plain path only",
     );
-  return path === key("httpProxy") && scheme === "http" && port === undefined
+  return path === key("httpProxy") && /^http:[^:]*$/.test(text)
     ? refuse(path, text, "has no port: curl takes 1080 then, other programs 80", "a port behind the host")
     : [];
 }
