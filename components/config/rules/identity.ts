@@ -123,6 +123,12 @@ export const identityRules: Rules = {
               "set groupsClaim to that of the issuer, mostly groups",
             )
           : []),
+        // Kubernetes API, names of path segments; the binding would come last of all, and be refused.
+        ...names.flatMap((role) =>
+          /[/%]/.test(role)
+            ? refuse(childPath(`${path}.roles`, role), role, "is no name of a ClusterRole", "names without / and %")
+            : [],
+        ),
         ...(/\/\.well-known\//.test(issuer)
           ? refuse(
               `${path}.issuer`,
