@@ -2,7 +2,7 @@ import { addressCount, type Cidr, contains, overlaps, parseCidr } from "../../mo
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { childPath, type Problem, problem, refuse } from "../../model/problem.ts";
 import type { Cloud, StackConfig } from "../schema.ts";
-import { type Rules, rule } from "./rule.ts";
+import { anyNetwork, type Rules, rule } from "./rule.ts";
 
 type Existing = NonNullable<StackConfig["network"]["existing"]>;
 
@@ -73,7 +73,7 @@ function ranges(networks: readonly string[], all: readonly Entry[]): readonly Pr
   const problems = all.flatMap(({ at, role, cidr: text }) => {
     const range = parseCidr(text);
     const problem = (message: string, allowed: string) => refuse(at("cidr"), text, message, allowed);
-    if (range === undefined) return problem("is not a network", "an IPv4 network whose host bits are zero");
+    if (range === undefined) return problem("is not a network", anyNetwork);
     if (range.prefix > longestPrefix[role])
       return problem("is too small a subnet", `a /${longestPrefix[role]} or a larger one`);
     // Wrong ranges of the network have their own rule.
@@ -165,8 +165,7 @@ export const existingNetworkRules: Rules = {
       return more.flatMap((text, index) => {
         const at = path("moreCidrs", index);
         const range = parseCidr(text);
-        if (range === undefined)
-          return refuse(at, text, "is not a network", "an IPv4 network whose host bits are zero");
+        if (range === undefined) return refuse(at, text, "is not a network", anyNetwork);
         const before = more
           .slice(0, index)
           .map((other, place) => [`network.existing.moreCidrs[${place}]`, other] as const);

@@ -1,6 +1,6 @@
 import { isIPv4 } from "node:net";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
-import { statementsDocument } from "../../model/cloudFacts/identities.ts";
+import { accountKey, statementsDocument } from "../../model/cloudFacts/identities.ts";
 import { dnsZone, iamLimits, policyLength } from "../../model/cloudFacts/ids.ts";
 import { firstServiceAccountKey } from "../../model/keyLists.ts";
 import { credentialsDocument } from "../../model/nodeSettings.ts";
@@ -63,12 +63,13 @@ export const identityRules: Rules = {
     ({ cloud, "access.workloadIdentity": workloadIdentity }) => {
       const all = workloadIdentity?.serviceAccounts ?? [];
       const own = cloudFacts[cloud].access.rights;
-      return all.flatMap((account, index) => {
-        const { namespace, name } = account;
-        const path = accessKey(`workloadIdentity.serviceAccounts[${index}]`);
+      const at = (index: number) => accessKey(`workloadIdentity.serviceAccounts[${index}]`);
+      const problems = all.flatMap((account, index) => {
+        const { namespace } = account;
+        const path = at(index);
         return [
           ...(own.every((field) => account[field].length === 0)
-            ? refuse(path, `${namespace}/${name}`, "has no rights", own.join(" or "))
+            ? refuse(path, accountKey(account), "has no rights", own.join(" or "))
             : []),
           ...(policyLength(JSON.stringify(statementsDocument(account.statements))) > iamLimits.inline
             ? refuse(
@@ -88,11 +89,9 @@ export const identityRules: Rules = {
                 "a namespace whose name begins with neither kube- nor fenestra-",
               )
             : []),
-          ...(all.findIndex((other) => other.namespace === namespace && other.name === name) === index
-            ? []
-            : refuse(path, `${namespace}/${name}`, "is listed twice", "each service account once")),
         ];
       });
+      return [...problems, ...repeated(all.map(accountKey), at, "each service account once")];
     },
   ),
   signingKey: rule(

@@ -8,7 +8,7 @@ import type { StackConfig } from "../schema.ts";
 import { roomInSubnets } from "./existingNetwork.ts";
 import { encryptCommand, registryHost } from "./identity.ts";
 import { whereNodesHaveRanges } from "./podNetworks.ts";
-import { key, type Rule, type Rules, rule, type Settings } from "./rule.ts";
+import { anyNetwork, key, type Rule, type Rules, rule, type Settings } from "./rule.ts";
 
 const hostOf = (url: string | undefined): string => `${URL.parse(url ?? "")?.hostname}/32`;
 
@@ -114,7 +114,7 @@ function callersRefusal(
   own: readonly string[],
 ): readonly [message: string, allowed: string] | undefined {
   const network = parseCidr(value);
-  if (network === undefined) return [notANetwork(value), "an IPv4 network whose host bits are zero"];
+  if (network === undefined) return [notANetwork(value), anyNetwork];
   const reserved = reservedRanges.find(({ range }) => contains(cidr(range), network));
   if (reserved !== undefined) return [`is in ${reserved.range}, ${reserved.reason}`, "networks that callers come from"];
   if (way === "public") return undefined;
@@ -266,7 +266,7 @@ function sized(field: NetworkField, value: string, cloud: StackConfig["cloud"]):
   const path = key(setting);
   const most = typeof limit === "number" ? limit : cloudFacts[cloud].network.smallest;
   const parsed = parseCidr(value);
-  const allowed = `an IPv4 network whose host bits are zero, /${least} to /${most}`;
+  const allowed = `${anyNetwork}, /${least} to /${most}`;
   if (parsed === undefined) return problem(path, value, notANetwork(value), allowed);
   if (parsed.prefix >= least && parsed.prefix <= most) return parsed;
   return problem(path, value, `is too ${parsed.prefix < least ? "large" : "small"} a network`, allowed);

@@ -49,12 +49,12 @@ function policyProblems(policies: readonly string[], path: string, home: Home): 
   const names = policies.map((policy) => policy.split(":policy/")[1]);
   return policies.flatMap((policy, index) => {
     const at = `${path}[${index}]`;
-    return names.indexOf(names[index]) === index
-      ? iamProblems(policy, at, home)
-      : [
-          ...iamProblems(policy, at, home),
-          ...refuse(at, policy, "has the name of one before it", "policies whose names differ"),
-        ];
+    return [
+      ...iamProblems(policy, at, home),
+      ...(names.indexOf(names[index]) === index
+        ? []
+        : refuse(at, policy, "has the name of one before it", "policies whose names differ")),
+    ];
   });
 }
 

@@ -110,6 +110,8 @@ export function rule<K extends keyof Settings>(
 
 export const key = (path: string): string => `config.fenestra:${path}`;
 
+export const anyNetwork = "an IPv4 network whose host bits are zero";
+
 /** Every repetition of a value, refused at its place. */
 export function repeated(
   values: readonly string[],

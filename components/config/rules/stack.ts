@@ -138,22 +138,22 @@ export const stackRules: Rules = {
       : refuse(key("accountId"), accountId, "belongs to the other cloud", words);
   }),
   signIn: rule(["access.signIn"], ({ "access.signIn": issuers }) => [
-    ...issuers.flatMap(({ name }, index) => {
-      const path = key(`access.signIn[${index}]`);
-      const earlier = issuers.slice(0, index);
-      return [
-        ...(name === "system"
-          ? refuse(`${path}.name`, name, "would let an issuer speak for the components of Kubernetes", "any other name")
-          : []),
-        ...(earlier.some((other) => other.name === name)
-          ? refuse(`${path}.name`, name, "is the name of two issuers", "each name once")
-          : []),
-      ];
-    }),
-    ...repeated(
-      issuers.map(({ issuer }) => issuer),
-      (index) => key(`access.signIn[${index}].issuer`),
-      "each issuer once",
+    ...issuers.flatMap(({ name }, index) =>
+      name === "system"
+        ? refuse(
+            key(`access.signIn[${index}].name`),
+            name,
+            "would let an issuer speak for the components of Kubernetes",
+            "any other name",
+          )
+        : [],
+    ),
+    ...(["name", "issuer"] as const).flatMap((field) =>
+      repeated(
+        issuers.map((each) => each[field]),
+        (index) => key(`access.signIn[${index}].${field}`),
+        `each ${field} once`,
+      ),
     ),
   ]),
   controlPlaneSize: rule(["cloud", "controlPlane.size", "controlPlane.sizes"], ({ cloud, ...given }) => [
