@@ -13,7 +13,7 @@ export const command = commandOf(
     )
     .option("--json", "print the list as JSON"),
   async (options, terminal) => {
-    const { stack, config } = readStack("mirror", options, terminal);
+    const { stack, config } = readStack("mirror", options, terminal, loadConfig);
     terminal.progress(`planning ${stack}`);
     const spec = clusterSpec(loadConfig(config));
     const list = mirrorList(await makePlan({ stack, config }), spec);

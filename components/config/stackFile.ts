@@ -34,10 +34,11 @@ export function stackNames(folder: URL): readonly string[] {
  * The config values of a stack file as Pulumi passes them to a program: scalars as bare text, structured values as JSON
  * text. Only Pulumi can decrypt an encrypted value (`secure:`): a fake takes its place, never its text.
  *
+ * @param judge what else may be wrong, told with what Pulumi would read otherwise: `loadConfig`
  * @throws ConfigError when there is no such stack, the file is not YAML with a `config` mapping, or Pulumi would read a
  * value otherwise.
  */
-export function readStackFile(stack: string, folder: URL): Readonly<Record<string, string>> {
+export function readStackFile(stack: string, folder: URL, judge?: Judge): Readonly<Record<string, string>> {
   const names = stackNames(folder);
   const shown = shownFolder(folder);
   const at = `${shown}/Pulumi.${stack}.yaml`;
@@ -45,17 +46,19 @@ export function readStackFile(stack: string, folder: URL): Readonly<Record<strin
     const allowed = names.length === 0 ? `a file of that name in the folder ${shown}` : `one of ${names.join(", ")}`;
     throw new ConfigError(refuse(at, stack, "there is no such stack file", allowed, didYouMean(stack, names)));
   }
-  return parseStackFile(readText(new URL(`Pulumi.${stack}.yaml`, folder), at, stackForm), at);
+  return parseStackFile(readText(new URL(`Pulumi.${stack}.yaml`, folder), at, stackForm), at, judge);
 }
 
-/**
- * The config values in the text of a stack file, like `readStackFile`.
- *
- * @param path the file as shown in messages.
- * @throws ConfigError as that does, but for a missing stack.
- */
-export function parseStackFile(text: string, path: string): Readonly<Record<string, string>> {
-  return Object.fromEntries(configTexts(text, path));
+type Judge = (texts: Readonly<Record<string, string>>) => unknown;
+
+function problemsOf(run: () => unknown): readonly Problem[] {
+  try {
+    run();
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
 }
 
 /** Whether a stack's secrets are encrypted with a passphrase (pulumi/pulumi: sdk/go/common/workspace/project.go). */
@@ -87,8 +90,13 @@ function readText(file: URL, path: string, allowed: string): string {
   }
 }
 
-/** Keys of the `config` mapping with their values as text. */
-function configTexts(text: string, path: string): readonly (readonly [string, string])[] {
+/**
+ * The config values in the text of a stack file, like `readStackFile`.
+ *
+ * @param path the file as shown in messages.
+ * @throws ConfigError as that does, but for a missing stack.
+ */
+export function parseStackFile(text: string, path: string, judge?: Judge): Readonly<Record<string, string>> {
   const document = parseDocument(text, { merge: true, resolveKnownTags: false, logLevel: "error" });
   const error = document.errors[0];
   if (error !== undefined) throw notYaml(path, error.message);
@@ -98,7 +106,7 @@ function configTexts(text: string, path: string): readonly (readonly [string, st
   try {
     // An own key comes after what is merged.
     const pairs = [...new Map(pairsOf(config, document).map((pair) => [nameOf(pair), pair])).values()];
-    const texts = pairs.map((pair) => {
+    const entries = pairs.map((pair) => {
       const [name, value] = [nameOf(pair), meant(pair.value, document)];
       // Pulumi passes it on as text, of null none; another than the one written here is refused below.
       if (isScalar(value) && value.source !== undefined)
@@ -110,8 +118,10 @@ function configTexts(text: string, path: string): readonly (readonly [string, st
       const [at, value] = [`config.${nameOf(pair)}`, meant(pair.value, document)];
       return isScalar(value) && isRewritten(value) ? [problem(at, value)] : pairReadOtherwise(pair, at, document);
     });
-    if (misread.length > 0) throw new ConfigError(misread);
-    return texts;
+    const texts = Object.fromEntries(entries);
+    if (misread.length === 0) return texts;
+    const others = problemsOf(() => judge?.(texts));
+    throw new ConfigError([...misread, ...others.filter((each) => !misread.some(({ path: at }) => at === each.path))]);
   } catch (failure) {
     if (failure instanceof ConfigError || !(failure instanceof Error)) throw failure;
     // An alias without an anchor, one without end, or a merge of no mapping shows only when the value is built.

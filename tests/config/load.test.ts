@@ -213,6 +213,16 @@ describe("reading a stack file", () => {
     assert.deepEqual(problems, []);
   });
 
+  it("tells what else is wrong beside what Pulumi reads otherwise", () => {
+    writeFileSync(
+      path.join(folder, "Pulumi.own.yaml"),
+      "config:\n  fenestra:cloud: aws\n  fenestra:accountId: 012345670123\n  fenestra:nodes: 1\n  fenestra:pools: [{ count: .inf }]\n",
+    );
+    const told = problemsOf(() => readStackFile("own", url, loadConfig)).map(([where]) => where.slice(16));
+    const missing = ["name", "network", "pools[0].name", "pools[0].os", "region"];
+    assert.deepEqual(told.sort(), ["accountId", "pools[0].count", "nodes", ...missing].sort());
+  });
+
   for (const [title, text, message] of [
     ["a config that is a text", "config: x", "has no mapping named config"],
     [
