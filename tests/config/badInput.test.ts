@@ -219,6 +219,7 @@ describe("bad input", () => {
         "did you mean restricted?",
       ],
       ["region", "West Europe", "write westeurope"],
+      ["httpProxy", "http://proxy.test", "add its port"],
       ["network.zones", [1, 2], 'put it in quotes: "1"'],
       ["tags", { on: true }, 'put it in quotes: "true"'],
       // What every object of JavaScript has.

@@ -76,7 +76,7 @@ function urlProblems(path: string, text: string | undefined): readonly Problem[]
       "scheme, host, port and a plain path only",
     );
   return path === key("httpProxy") && /^http:[^:]*$/.test(text)
-    ? refuse(path, text, "has no port: curl takes 1080 then, other programs 80", "a port behind the host")
+    ? refuse(path, text, "has no port: curl takes 1080 then, other programs 80", "host and port", "add its port")
     : [];
 }
 
