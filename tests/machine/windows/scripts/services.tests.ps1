@@ -40,14 +40,15 @@ Test 'a service is held: disabled before it is stopped, lest a planned restart b
     Assert-Equal $fakePc.deeds @('set kubelet Disabled', 'stop kubelet', 'set containerd Disabled', 'stop containerd')
     Assert-Throws { Start-Within kubelet } 'disabled'
 }
-foreach ($case in 'refuses', 'stays') {
+foreach ($case in 'refuses', 'stays', 'stops already') {
     Test "a service that $case is ended by its process, unless others share that" {
         New-Case
-        $fakePc.services.kubelet = @{ start = 'Manual'; status = 'Running'; hangs = $case; id = 41 }
+        $status = if ($case -eq 'stops already') { 'StopPending' } else { 'Running' }
+        $fakePc.services.kubelet = @{ start = 'Manual'; status = $status; hangs = $case; id = 41 }
         Stop-Within kubelet
         Assert-Equal $fakePc.deeds @('stop kubelet', 'end 41')
         Assert-Equal $fakePc.services.kubelet.status 'Stopped'
-        $fakePc.services.kubelet = @{ start = 'Manual'; status = 'Running'; hangs = $case; id = 42 }
+        $fakePc.services.kubelet = @{ start = 'Manual'; status = $status; hangs = $case; id = 42 }
         $fakePc.services.other = @{ start = 'Manual'; status = 'Running'; id = 42 }
         $fakePc.deeds = @()
         Assert-Throws { Stop-Within kubelet } 'time out'
@@ -60,6 +61,13 @@ Test 'no second process is started beside one that does not end' {
     Set-Values $fakePc @{ processes = @('kubelet'); call = 'Stop-Process'; way = 'throws' }
     Assert-Throws { Restart-NodeService kubelet } '^a process kubelet of before does not end$'
     Assert-Equal $fakePc.deeds @('stop kubelet', 'set kubelet Manual')
+}
+Test 'what starts and does not run, or does not serve, is an error' {
+    $machine = New-Case
+    Remove-Item $machine.services.containerd.pipe
+    Assert-Throws { & "$scripts/start-kubelet.ps1" -Machine $machine } 'in vain for the pipe of containerd$'
+    Set-Values $fakePc @{ call = 'WaitForStatus'; way = 'throws' }
+    Assert-Throws { Start-NodeService containerd } 'made to fail'
 }
 # A process that ends without a word, and one that ends with an error, are both recovered from.
 $registered = @(
@@ -108,6 +116,10 @@ Test 'containerd''s configuration that is torn is back before containerd starts,
         & $start
         Assert-Equal $fakePc.services.containerd.status 'Running'
     }
+    # An empty one would be taken for the defaults.
+    foreach ($path in $machine.paths.containerdConfig, "$($machine.paths.containerdConfig).template") { [IO.File]::WriteAllText($path, "`0") }
+    Restore-Config $machine
+    Assert-Equal ([IO.File]::ReadAllText($machine.paths.containerdConfig)) "`0"
 }
 Test 'a repeat brings new arguments; without a proxy there is no environment' {
     $machine = New-Case
