@@ -91,7 +91,7 @@ Test 'without a digest the checksum file of mirror or publisher decides' {
     Assert-Throws { Invoke-Artifacts $machine } 'no checksum file answers'
     $fakePc.web['https://publisher/a.exe.sha256'] = "$(Get-TextDigest 'other')  a.exe"
     Assert-Throws { Invoke-Artifacts $machine } 'not downloaded: a.exe$'
-    $fakePc.web['https://publisher/a.exe.sha256'] = "$(Get-TextDigest 'right')  a.exe"
+    $fakePc.web['https://publisher/a.exe.sha256'] = "$(Get-TextDigest 'other')  b`n$(Get-TextDigest 'right')  a.exe"
     Invoke-Artifacts $machine
     Assert-Equal (Read-Text "$($machine.folder)/bin/a.exe") 'right'
 }
@@ -123,5 +123,25 @@ Test 'running programs, shims of pods too, are ended only when replaced' {
     Assert-Equal ($fakePc.deeds + $fakePc.fetched) @()
     # On the disk once.
     Assert-Equal @(Get-ChildItem -File -Name $machine.paths.downloads) @('1-b')
+}
+Test 'neither what lies there from before nor what was verified then stands for the lock''s digest' {
+    $machine = New-Case $fromMirror
+    Write-Text "$($machine.paths.downloads)/1-a.exe" 'half'
+    Invoke-Artifacts $machine
+    Assert-Equal (Read-Text "$($machine.folder)/bin/a.exe") 'right'
+    foreach ($artifact in $machine.artifacts) { $artifact.digest = Get-TextDigest 'newer' }
+    Set-Values $fakePc @{ deeds = @(); web = @{ 'https://mirror/a.exe' = 'newer'; 'https://mirror/b' = 'newer' } }
+    Assert-False (Test-Whole $machine 'artifacts')
+    Invoke-Artifacts $machine
+    Assert-Equal @((Read-Text "$($machine.folder)/bin/a.exe"), $fakePc.deeds) @('newer', @('unpack'))
+}
+foreach ($lost in '1-a.exe', '1-b', 'shim.exe') {
+    Test "what power may still take of $lost has no record" {
+        $machine = New-Case $fromMirror
+        function Sync-File { if ($args[0] -like "*$lost") { throw 'full' } }
+        Assert-Throws { Invoke-Artifacts $machine } '^full$'
+        Assert-False (Test-Path "$($machine.paths.downloads)/kept/1-$(if ($lost -eq '1-a.exe') { 'a.exe' } else { 'b' }).json")
+        Assert-Equal (Test-Path "$($machine.folder)/bin/a.exe") ($lost -ne '1-a.exe')
+    }
 }
 Complete-Tests

@@ -163,6 +163,7 @@ function Get-Service {
             }
         }
         Add-FakeProperty $fakeFound 'Status' { $fakePc.services[$this.Name].status }
+        Add-FakeProperty $fakeFound 'StartType' { $fakePc.services[$this.Name].start }
         $fakeFound
     }
 }
@@ -234,7 +235,8 @@ function New-FakeKey {
     if (-not $fakePc.registry[$Path]) { $fakePc.registry[$Path] = @{} }
     New-Fake @{ values = $fakePc.registry[$Path]; rights = "$Rights" } @{
         GetValue         = { $this.values.Item($args[0]) }
-        SetValue         = { $this.values.($args[0]) = $args[1] }
+        # Every user may read the key of a service.
+        SetValue         = { if ($args[0] -eq 'Environment' -and -not $this.values.sddl) { throw 'all may read it' }; $this.values.($args[0]) = $args[1] }
         GetAccessControl = { New-FakeSecurity }
         SetAccessControl = { $this.values.sddl = $args[0].sddl; Add-Deed "$($args[0].sddl) by $($this.rights)" }
         CreateSubKey     = { if ($fakePc.breaks) { throw 'no key' }; Add-Deed "make $($args[0])"; New-Object IO.MemoryStream }
@@ -242,12 +244,12 @@ function New-FakeKey {
     }
 }
 $fakeRegistry = New-Fake @{} @{
-    CreateSubKey = { New-FakeKey $args[0] }
+    CreateSubKey = { $fakePc.volatile = "$($args[2])"; New-FakeKey $args[0] }
     OpenSubKey   = { if ($fakePc.registry.ContainsKey($args[0]) -or $fakePc.services.ContainsKey([IO.Path]::GetFileName($args[0].Replace('\', '/')))) { New-FakeKey $args[0] $args[2] } }
 }
 function Get-Acl { Invoke-Call 'Get-Acl' { @{ Sddl = $fakePc.acl } } }
 function New-FakePort {
-    New-Fake @{ WriteTimeout = 0 } @{ Open = { return }; Dispose = { return }; WriteLine = { $fakePc.console += $args[0] } }
+    New-Fake @{ WriteTimeout = 0 } @{ Open = { return }; Dispose = { return }; WriteLine = { if (-not $this.WriteTimeout) { throw 'nobody reads' }; $fakePc.console += $args[0] } }
 }
 # The health port of a process that runs already: a round opens none.
 $fakePort = New-Fake @{} @{ Pending = { $false } }
@@ -270,7 +272,11 @@ function New-ScheduledTaskTrigger {
     "at startup $AtStartup"
 }
 function New-ScheduledTaskPrincipal { param($UserId, $LogonType, $RunLevel) $UserId }
-function New-ScheduledTaskSettingsSet { param([TimeSpan] $ExecutionTimeLimit, $Priority) "$($ExecutionTimeLimit.TotalSeconds) $Priority" }
+# By default three days, and below normal priority.
+function New-ScheduledTaskSettingsSet {
+    param([TimeSpan] $ExecutionTimeLimit = '3.00:00:00', $Priority = 7, [switch] $AllowStartIfOnBatteries, [switch] $DontStopIfGoingOnBatteries, $MultipleInstances, $RestartCount, $RestartInterval)
+    "$($ExecutionTimeLimit.TotalSeconds) $Priority $AllowStartIfOnBatteries $DontStopIfGoingOnBatteries $RestartCount every $($RestartInterval.TotalMinutes)"
+}
 function Register-ScheduledTask {
     param($TaskName, $Action, $Trigger, $Principal, $Settings, [switch] $Force)
     Add-Deed "task $TaskName"

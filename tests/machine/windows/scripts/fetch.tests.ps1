@@ -18,8 +18,10 @@ function Write-Archive {
 }
 Write-Archive 'right.json' 'Add-Deed bootstrap; exit 0'
 Write-Archive 'forged.json' 'Add-Deed forged; exit 0'
-$digest = (Get-FileHash "$temp/right.json" -Algorithm SHA256).Hash.ToLowerInvariant()
-ConvertTo-Json @{ bucket = 'b'; key = 'k'; sha256 = $digest } | Set-Content -Path "$temp/scripts.json"
+Write-Archive 'failing.json' 'exit 5'
+# The archive that is asked for.
+function Set-Object { ConvertTo-Json @{ bucket = 'b'; key = 'k'; sha256 = (Get-FileHash "$temp/$($args[0])" -Algorithm SHA256).Hash.ToLowerInvariant() } | Set-Content -Path "$temp/scripts.json" }
+Set-Object 'right.json'
 New-Data 'retry.pauseSeconds [10,20]' | ConvertTo-Json -Depth 20 | Set-Content -Path "$temp/machine.json"
 function Reset-Fake {
     Reset-Pc @{ object = 'right.json' }
@@ -34,12 +36,13 @@ Test 'user data ends with its task, at Windows'' starts too, and fetches nothing
     Assert-Equal $fakePc.deeds @('task fenestra-fetch', 'run fenestra-fetch')
     $is = $fakePc.tasks['fenestra-fetch'].is
     Assert-True ($is[0] -like '* -File *fetch.ps1 -Resume')
-    Assert-Equal $is[1..3] @(@('at startup True', 'every 5 min since 2020'), 'SYSTEM', '0 4')
+    Assert-Equal $is[1..3] @(@('at startup True', 'every 5 min since 2020'), 'SYSTEM', '0 4 True True 99 every 1')
 }
 foreach ($case in Read-Table @'
 title|tasks[]|does[]|there
 fetches, and runs what it fetched||fetch b k, bootstrap|
 goes on after a restart without another fetch||bootstrap|True
+has it begin anew where it was cut|fenestra-run, fenestra-notices|fetch b k, bootstrap|
 fetches nothing once the bootstrap has its tasks|fenestra-run, fenestra-notices, fenestra-health||
 '@) {
     Test "the task $($case.title), and goes" {
@@ -49,6 +52,14 @@ fetches nothing once the bootstrap has its tasks|fenestra-run, fenestra-notices,
         & "$temp/fetch.ps1" -Resume
         Assert-Equal $fakePc.deeds ($case.does + 'forget fenestra-fetch')
     }
+}
+Test 'the task stays where the bootstrap fails' {
+    Reset-Fake
+    $fakePc.object = 'failing.json'
+    Set-Object 'failing.json'
+    & "$temp/fetch.ps1" -Resume
+    Assert-Equal @($LASTEXITCODE, $fakePc.deeds) @(5, @('fetch b k'))
+    Set-Object 'right.json'
 }
 Test 'a refusal is told without the answer, and tried again with growing pauses' {
     Reset-Fake

@@ -138,7 +138,7 @@ Reset-Pc @{
 # A start of Windows: what is volatile is gone, and automatic services run, but for one with triggers.
 function Restart-Fake {
     Set-Values $fakePc @{ restart = $false; networks = @(@{ ID = 'n0'; Name = 'nat'; Type = 'NAT' }); switch = $false; routes = @(New-Route '0.0.0.0/0' 7 '10.0.0.1'); processes = @() }
-    $fakePc.registry.Remove('SOFTWARE\fenestra-boot')
+    if ($fakePc.volatile -eq 'Volatile') { $fakePc.registry.Remove('SOFTWARE\fenestra-boot') }
     foreach ($name in @($fakePc.features.Keys)) { if ($fakePc.features[$name] -eq 'InstallPending') { $fakePc.features[$name] = 'Installed' } }
     foreach ($service in $fakePc.services.Values) { $service.status = if ($service.start -eq 'Automatic' -and -not $service.triggers) { 'Running' } else { 'Stopped' } }
 }
