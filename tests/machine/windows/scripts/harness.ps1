@@ -99,12 +99,12 @@ function Get-TextDigest {
     [BitConverter]::ToString($hash).Replace('-', '').ToLowerInvariant()
 }
 
-# A node's certificate, good for a day, and the end of a key. .NET makes it, which 5.1 has from 4.7.2 on.
+# A node's certificate, good for some hours, and the end of a key. .NET makes it, which 5.1 has from 4.7.2 on.
 function New-Pem {
-    param($Name = 'i-0123456789abcdef0')
+    param($Name = 'i-0123456789abcdef0', $Hours = 24)
     $key = [Security.Cryptography.RSA]::Create(2048)
     $request = New-Object Security.Cryptography.X509Certificates.CertificateRequest "O=system:nodes, CN=system:node:$Name", $key, ([Security.Cryptography.HashAlgorithmName]::SHA256), ([Security.Cryptography.RSASignaturePadding]::Pkcs1)
-    $made = $request.CreateSelfSigned([DateTimeOffset]::UtcNow.AddMinutes(-5), [DateTimeOffset]::UtcNow.AddDays(1))
+    $made = $request.CreateSelfSigned([DateTimeOffset]::UtcNow.AddDays(-1), [DateTimeOffset]::UtcNow.AddHours($Hours))
     "-----BEGIN CERTIFICATE-----`n$([Convert]::ToBase64String($made.RawData))`n-----END CERTIFICATE-----`n-----END PRIVATE KEY-----"
 }
 

@@ -102,11 +102,13 @@ Test 'Azure: a scale set''s machine is known as controllers write it' {
 }
 Test 'what has not the form of an answer is refused' {
     foreach ($page in '<html>busy</html>', '', "i-0123456789abcdef0`ni-1", "i-0123456789abcdef0`n") {
-        Set-Web {
-            if ($args[0] -like '*/instance-id') { return $page }
-            Get-AwsAnswer $args[0] $args[1]
+        foreach ($of in 'availability-zone', 'local-ipv4', 'instance-id') {
+            Set-Web {
+                if ($args[0] -like "*/$of") { return $page }
+                Get-AwsAnswer $args[0] $args[1]
+            }
+            Assert-Throws { Get-Identity $aws } '^the metadata service answered with '
         }
-        Assert-Throws { Get-Identity $aws } '^the metadata service answered with '
         Assert-Throws { Get-NodeName $aws } '^the metadata service answered with '
     }
 }
@@ -114,7 +116,7 @@ Test 'a caller''s deadline ends the attempts, and limits each' {
     Set-Web { throw 'refusal 503' }
     $CallsEnd = New-Deadline 1
     Assert-Throws { Get-AwsMetadata 'instance-id' } 'answered with 503|no time left'
-    Assert-Equal $fakePc.calls.Count 1
+    Assert-Equal @($fakePc.calls.Count, $fakePc.slept.Count) @(1, 0)
     Assert-True ($fakePc.last.seconds -le 1)
 }
 Complete-Tests

@@ -104,13 +104,36 @@ address|name|error
         Assert-Equal (Read-Text $machine.paths.node) $before
     }
 }
-foreach ($torn in 'kubeconfig', 'clusterCa', 'name') {
+foreach ($torn in 'kubeconfig', 'clusterCa', 'name', 'expired', 'no key', 'no whole certificate') {
     Test "a node with another's certificate, or without what it joins with, joins anew: $torn" {
         $machine = New-Case
         Set-Certificate $machine
-        if ($torn -eq 'name') { Set-Certificate $machine 'i-0fff' } else { Write-Text $machine.paths.$torn "`0`0" }
+        $pem = switch ($torn) {
+            'name' { New-Pem 'i-0fff' }
+            'expired' { New-Pem -Hours 0 }
+            'no key' { (New-Pem) -replace '-----END PRIVATE KEY-----' }
+            'no whole certificate' { (New-Pem) -replace 'M', '%' }
+        }
+        if ($pem) { Write-Text "$($machine.paths.certificates)/kubelet-client-current.pem" $pem } else { Write-Text $machine.paths.$torn "`0`0" }
         Invoke-Join $machine
         Assert-Equal @($fakePc.asked, (Test-Path $machine.paths.bootstrapKubeconfig), (Test-Path $machine.paths.kubeconfig)) @(1, $true, $false)
+    }
+}
+Test 'what is filled in is filled anew where template or machine is another, never from an empty one' {
+    $machine = New-Case
+    $file = "$($machine.folder)/kubelet.yaml"
+    Invoke-Join $machine
+    $fakePc.answer = { if ($args[0] -like 'POST *') { return ConvertTo-Data @{ Parameter = @{ Value = ($fakePc.secret | ConvertTo-Json -Compress) } } }; (Get-AwsAnswer $args[0] $args[1]) -replace 'i-01', 'i-02' }
+    Invoke-Join $machine
+    Assert-Equal (Read-Text $file) 'providerID: "aws:///eu-central-1a/i-0223456789abcdef0"'
+    # User data that runs again.
+    Write-Text $file 'new: "@NODE_NAME@"'
+    Invoke-Join $machine
+    Assert-Equal (Read-Text $file) 'new: "i-0223456789abcdef0"'
+    foreach ($torn in @($file, "$file.template"), @($machine.paths.kubeconfigTemplate)) {
+        foreach ($path in $torn) { [IO.File]::WriteAllText($path, '') }
+        Assert-Throws { Invoke-Join $machine } 'cannot be read$'
+        Write-Text $file 'new: "@NODE_NAME@"'
     }
 }
 Complete-Tests
