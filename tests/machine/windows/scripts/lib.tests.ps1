@@ -3,6 +3,16 @@
 . "$scripts/lib.ps1"
 . "$scripts/hns.ps1"
 
+Test 'what the log, an event or the console does not take ends nobody' {
+    . "$scripts/files.ps1"
+    function Write-Event { throw 'full' }
+    function Write-Console { throw 'in use' }
+    $LogFile = $temp
+    $ConsolePort = 'COM1'
+    Write-Notice 'x'
+    function New-Folder { throw 'full' }
+    Start-Log (New-Data) 'x'
+}
 function Write-Log { }
 # The shell that runs this test is a program that every system has.
 function Get-Call {
@@ -45,8 +55,9 @@ Test 'standard input reaches a program, and its lines come back' {
 }
 Test 'a program that exceeds its time is ended, also where it reads nothing' {
     $clock = New-Deadline 60
-    foreach ($text in '', ('x' * 200000)) { Assert-Throws { Invoke-Program $shell (Get-Call 'Start-Sleep -Seconds 300') -Seconds 2 -Text $text } 'has not ended within 2 s$' }
+    foreach ($text in '', ('x' * 200000)) { Assert-Throws { Invoke-Program $shell (Get-Call "`$PID > '$temp/own'; Start-Sleep -Seconds 300") -Seconds 5 -Text $text } 'has not ended within 5 s$' }
     Assert-True ((Get-Left $clock) -gt 20)
+    Assert-Equal (Get-Process -Id (Get-Content "$temp/own") -ErrorAction SilentlyContinue).Path $null
 }
 Test 'a user''s script that leaves a program behind holds nobody up; its output is kept' {
     . "$scripts/stage.ps1"
@@ -61,6 +72,17 @@ Test 'a user''s script that leaves a program behind holds nobody up; its output 
     Assert-True (Read-Text "$($machine.paths.logs)/own-after.log").Contains('agent started')
     Write-Text "$temp/after.ps1" 'exit 4'
     Assert-Throws { Invoke-OwnScript $machine "$temp/after.ps1" } 'ended with 4'
+    Write-Text "$temp/after.ps1" 'Start-Sleep 99'
+    function Stop-Tree { $args[0].Kill(); $clock.ended = 1 }
+    Assert-Throws { Invoke-OwnScript $machine "$temp/after.ps1" 1 } 'within 1 s$'
+    Assert-Equal $clock.ended 1
+}
+if (-not $onWindows) {
+Test 'a program that leaves one behind at its output holds nobody up' {
+    $clock = New-Deadline 60
+    Assert-Throws { Invoke-Program 'sh' @('-c', 'sleep 120 &') } 'its output has not$'
+    Assert-True ((Get-Left $clock) -gt 20)
+}
 }
 Test 'while another process holds the lock nothing is done' {
     $ran = @{ count = 0 }
@@ -78,8 +100,13 @@ Test 'while another process holds the lock nothing is done' {
         $other.WaitForExit()
     }
     # One that was cut off leaves the lock to the next.
+    $waits = New-Object Threading.Mutex $false, "Global\fenestra-$lock"
     Assert-True (Invoke-Alone $lock 10000 { $ran.count += 1 })
     Assert-Equal $ran.count 1
+    # And so does one that goes on, as the health task does.
+    $next = [PowerShell]::Create().AddScript({ $args[0].WaitOne(1000) }).AddArgument($waits)
+    $call = $next.BeginInvoke()
+    Assert-True @($next.EndInvoke($call))[0]
 }
 Test 'a stage that hangs, whose run has died, ends with what it has started, and leaves its lock to the next' {
     if (-not $onWindows) { New-Program 'taskkill.exe' "Get-Content '$temp/child' | ForEach-Object { Stop-Process -Force -Id `$_ }; Stop-Process -Force -Id `$args[1]" }
@@ -97,6 +124,12 @@ Test 'a stage that hangs, whose run has died, ends with what it has started, and
     & $shell @stage
     # Nothing of it waits for its limit.
     Assert-Equal @($LASTEXITCODE, (Test-Path "$temp/$name.json"), ((Get-Left $clock) -gt 40)) @(0, $true, $true)
+    # One that another does all the time has not been done by this one.
+    Remove-Item "$temp/$name.json"
+    $held = New-Object Threading.Mutex $true, "Global\fenestra-stage-$name"
+    & $shell @stage
+    Assert-Equal @(($LASTEXITCODE -ne 0), (Test-Path "$temp/$name.json")) @($true, $false)
+    $held.ReleaseMutex()
 }
 foreach ($does in 'throw new System.Exception("full")', 'System.Threading.Thread.Sleep(60000)') {
     Test "a notice is on the console, cut, and its process ends, also where its event ends by '$does'" {

@@ -73,6 +73,8 @@ Test 'a run sets access rights, then holds services and runs each stage once, in
     Assert-Equal @($fakePc.calls -match '^(Get-Acl|stage)' | Select-Object -First 3) @('Get-Acl', 'Get-Acl', 'stage credentials')
     $order = @($fakePc.calls -match '^(hold|stage)')
     Assert-Equal $order[[Array]::IndexOf($order, 'stage network') - 1] 'hold kubelet containerd'
+    # Nobody repairs meanwhile, but beside the last.
+    Assert-Equal @($fakePc.locks -eq $false).Count 1
     Invoke-Run $machine
     # A stage that is done holds none, and does not run.
     Assert-Equal @($fakePc.calls -like 'hold *').Count 5
@@ -142,6 +144,18 @@ foreach ($broken in $inOrder) {
         Assert-Equal @(Get-Ran) @($inOrder | Where-Object { $_ -eq 'services' -or ($_ -eq $broken -and $lateNames -notcontains $_) })
     }
 }
+Test 'services of another boot, or of another payload, prove nothing' {
+    Reset-Fake
+    $machine = New-Machine
+    Invoke-Run $machine
+    Remove-Item "$($machine.paths.state)/features.json"
+    $proof = "$($machine.paths.state)/services.json"
+    $good = Read-Text $proof
+    foreach ($field in '', 'hash', 'boot') {
+        Write-Text $proof ($good -replace "(`"$field`":`")[^`"]+", '${1}x')
+        Assert-Equal (Test-StageDone $machine $fakeStages[0] 'boot-1') ($field -eq '')
+    }
+}
 Test 'a stage that wants a restart and itself again gets both, as often as allowed' {
     Reset-Fake @{ reboots = 99; word = 'again' }
     $machine = New-Machine
@@ -195,6 +209,14 @@ Test 'a stage whose script a power failure has left empty is not done' {
     Assert-Equal (Invoke-Stage $machine $stage 'boot-1') 34
     Write-Text "$scripts/$($stage.script)" $script
     Assert-Equal (Invoke-Stage $machine $stage 'boot-1') 0
+}
+Test 'a folder is closed anew unless system and administrators alone have rights of it' {
+    foreach ($case in 'PAI SY BA 0', 'P BA SY 0', 'AI SY BA 1', 'PAI SY SY 1', 'PAI SY BA BU 1') {
+        $kind, $who = -split $case
+        Reset-Fake @{ acl = "O:BAG:SYD:$kind$(-join @($who[0..($who.Count - 2)] | ForEach-Object { "(A;OICI;FA;;;$_)" }))" }
+        Protect-Folder $temp
+        Assert-Equal "$(@($fakePc.deeds -like 'icacls.exe *').Count)" $who[-1]
+    }
 }
 foreach ($least in 0, 1e18) {
     Test "an attempt with less than $least bytes free takes what nobody needs, and no more" {

@@ -28,6 +28,11 @@ foreach ($seconds in 0.3, 60) {
         $other.EndInvoke($call)
     }
 }
+Test 'what is not there takes no file''s place' {
+    Write-Text $path 'old'
+    Assert-Throws { Move-File "$path.none" $path } '.'
+    Assert-Equal (Read-Text $path) 'old'
+}
 Test 'a count of restarts, and a range of addresses' {
     $machine = New-Data
     function Get-BootId { 'boot-3' }
