@@ -196,6 +196,12 @@ Test 'a record of another system or form, or without the stage, says nothing' {
     $text = Read-Text $fakeData.paths.image
     $features = $fakeData.stages | Where-Object { $_.name -eq 'features' }
     Assert-True (Test-Baked $fakeData $features)
+    foreach ($lost in { $fakePc.services.Remove('vmcompute') }, { $fakePc.registry.Clear() }, { $fakePc.services.wuauserv = @{ start = 'Manual' } }) {
+        & $lost
+        Assert-False (Test-Baked $fakeData $features)
+        Restore-Disk
+        Assert-True (Test-Baked $fakeData $features)
+    }
     $record = $text | ConvertFrom-Json
     $stages = $record.stages
     $wrongs = foreach ($claims in ($stages + $stages), @($stages -ne $stages[0])) {

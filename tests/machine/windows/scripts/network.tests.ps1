@@ -13,6 +13,7 @@ title|has[]|made[]|removed[]
 that are right are left alone|METADATA 7 10.0.0.1, CLOCK 7 10.0.0.1||
 that are lost are made, and no other|CLOCK 7 10.0.0.1|METADATA|
 over the adapter of before are replaced|METADATA 4 10.0.9.1, CLOCK 4 10.0.9.1|METADATA, CLOCK|ActiveStore METADATA, ActiveStore CLOCK
+over the gateway of before are replaced|METADATA 7 10.0.9.1, CLOCK 7 10.0.0.1|METADATA|ActiveStore METADATA
 over an adapter that is gone are taken out|METADATA 7 10.0.0.1, METADATA 4 10.0.9.1, CLOCK 7 10.0.0.1|METADATA|ActiveStore METADATA
 of Azure's platform are left alone|168.63.129.16/32 7 10.0.0.1, CLOCK 7 10.0.0.1|METADATA|
 '@.Replace('METADATA', $metadata).Replace('CLOCK', $clock)) {
@@ -36,7 +37,9 @@ Test 'the default route with the lowest metrics counts, one without a gateway ne
     Reset-Pc
     $dear = New-Route '0.0.0.0/0' 5 '10.0.0.1'
     $dear.RouteMetric = 500
-    $fakePc.routes = @($dear, (New-Route '0.0.0.0/0' 3 '0.0.0.0'), (New-Route '0.0.0.0/0' 7 '10.0.0.2'))
+    $slow = New-Route '0.0.0.0/0' 6 '10.0.0.1'
+    $slow.InterfaceMetric = 500
+    $fakePc.routes = @($dear, $slow, (New-Route '0.0.0.0/0' 3 '0.0.0.0'), (New-Route '0.0.0.0/0' 7 '10.0.0.2'))
     Assert-Equal (Get-DefaultRoute).InterfaceIndex 7
 }
 Test 'an adapter without a lasting address has no default route' {

@@ -44,7 +44,7 @@ paths.state FOLDER
 paths.repairs FOLDER/repairs.json
 os.features[] Containers
 os.name windows-2022
-os.registry [{"path":"HKLM:\\SOFTWARE\\x","type":"DWord","values":{"NoAutoUpdate":1},"reboot":false}]
+os.registry [{"path":"HKLM:\\SOFTWARE\\x","type":"DWord","values":{"NoAutoUpdate":1},"reboot":false},{"path":"HKLM:\\SYSTEM\\hns","type":"DWord","values":{"Compartments":1},"reboot":true}]
 os.servicesOff[] wuauserv, UsoSvc
 os.dynamicPorts {"start":32768,"count":32768}
 os.excludedUdpPorts[] 65330
@@ -70,6 +70,7 @@ Test 'a stock image: feature and settings, and one reboot' {
         'install Containers'
         'set wuauserv Disabled'
         'set UsoSvc Disabled'
+        'HKLM:\SYSTEM\hns Compartments DWord 1'
         'HKLM:\SYSTEM\y 1114842764 DWord 0'
         'HKLM:\SOFTWARE\x NoAutoUpdate DWord 1'
         'netsh.exe int ipv4 set dynamicport tcp start=32768 num=32768'
@@ -109,7 +110,7 @@ Test 'after the reboot nothing is installed or asked for again' {
 Test 'an image with the feature needs one reboot for repairs, which drivers read' {
     Reset-System
     $fakePc.features.Containers = 'Installed'
-    $fakePc.registry = @{ 'SYSTEM\y' = @{ '1114842764' = 0 } }
+    $fakePc.registry = @{ 'SYSTEM\y' = @{ '1114842764' = 0 }; 'SYSTEM\hns' = @{ Compartments = 1 } }
     Assert-Equal @(Invoke-Both $machine) @()
     $fakePc.registry = @{}
     Assert-Equal @(Invoke-Both $machine) @('reboot')

@@ -50,7 +50,7 @@ Test 'a machine keeps its logins while their store refuses, and asks again' {
     Assert-False $fakePc.denied
     Assert-True ($fakePc.told -like 'the logins of the last boot are kept*')[0].Contains('ParameterNotFound')
 }
-foreach ($odd in 'null', '{}', '[]', '7', '"text"', '', 'less', 'empty') {
+foreach ($odd in 'null', '{}', '[]', '7', '"text"', '', 'less', 'empty', 'all') {
     Test "a store of logins that says '$odd' changes no file, and fails a machine without" {
         $files = @($fakeData.credentials.files.path)
         $before = @($files | ForEach-Object { Read-Text $_ })
@@ -58,7 +58,14 @@ foreach ($odd in 'null', '{}', '[]', '7', '"text"', '', 'less', 'empty') {
         $some = $wanted | ConvertFrom-Json
         $first = @($some.PSObject.Properties)[0].Name
         if ($odd -eq 'less') { $some.PSObject.Properties.Remove($first) } else { $some.$first = '' }
-        $fakePc.logins = if ('less', 'empty' -contains $odd) { $some | ConvertTo-Json -Compress } else { $odd }
+        $fakePc.logins = switch ($odd) {
+            { 'less', 'empty' -contains $_ } { $some | ConvertTo-Json -Compress }
+            'all' { $wanted }
+            default { $odd }
+        }
+        $template = Read-Text $fakeData.credentials.files[0].template
+        # All, but not where they belong.
+        if ($odd -eq 'all') { Write-Text $fakeData.credentials.files[0].template '' }
         . "$scripts/lib.ps1"
         Assert-Equal @(& "$scripts/read-logins.ps1" -Machine $fakeData)[-1] 'later'
         Assert-Equal @($files | ForEach-Object { Read-Text $_ }) $before
@@ -66,6 +73,7 @@ foreach ($odd in 'null', '{}', '[]', '7', '"text"', '', 'less', 'empty') {
         Assert-Throws { & "$scripts/read-logins.ps1" -Machine $fakeData } '.'
         Assert-False (Test-Path $files[0])
         Write-Text $files[0] $before[0]
+        Write-Text $fakeData.credentials.files[0].template $template
         $fakePc.logins = $wanted
     }
 }
@@ -77,14 +85,19 @@ Ready=True;|no group|1|0|
 Ready=False;|limit|2|0|^waited 1 s in vain for node i-0123456789abcdef0 to be Ready$
 Ready=False;|HNS|1|0|^for 0 s there was no answer: 
 Ready=False;|kubelet|1|0|^for 0 s there was no answer: 
+Ready=False;|no certificate|2|0|^waited 1 s in vain for node 
+Ready=True;|refused|1|0|answered with 500 
 '@) {
     Test "a node whose API says $($case.answers) ($($case.how)) is waited for, also by its group" {
         . "$scripts/lib.ps1"
         $data = $fakeData | ConvertTo-Json -Depth 20 | ConvertFrom-Json
         $data.watch.sickRounds = 0
         if ($case.how -eq 'no group') { $data.lifecycle = $null }
-        if ($case.how -eq 'limit') { $data.readySeconds = 1 }
-        Set-Values $fakePc @{ hooks = @(); asked = 0; hung = $case.how -eq 'HNS'; dead = $case.how -eq 'kubelet' }
+        if ('limit', 'no certificate' -contains $case.how) { $data.readySeconds = 1 }
+        if ($case.how -eq 'no certificate') { $data.paths.certificates = "$temp/none" }
+        Set-Values $fakePc @{ hooks = @(); asked = 0; hung = $case.how -eq 'HNS'; dead = 'kubelet', 'no certificate' -contains $case.how; way = 'refusal 500' }
+        if ($case.how -eq 'refused') { $fakePc.call = 'POST https://autoscaling.*' }
+        Remove-Item "$($data.paths.state)/ready.json" -ErrorAction SilentlyContinue
         $fakePc.programs['kubectl.exe'] = {
             $answer = $case.answers[[Math]::Min($fakePc.asked, $case.answers.Count - 1)]
             $fakePc.asked += 1
@@ -93,9 +106,11 @@ Ready=False;|kubelet|1|0|^for 0 s there was no answer:
         }
         $ask = { & "$scripts/wait-ready.ps1" -Machine $data }
         Assert-Ends $ask $case.error
-        Set-Values $fakePc @{ hung = $false; dead = $false }
+        Set-Values $fakePc @{ hung = $false; dead = $false; call = '' }
         $fakePc.programs['kubectl.exe'] = $fakeKubectl
         Assert-Equal @($fakePc.asked, $fakePc.hooks.Count) @($case.asked, $case.hooks)
+        # It was Ready once, whatever its group answers.
+        Assert-Equal (Test-Path "$($data.paths.state)/ready.json") ($case.answers[-1] -like '*;Ready=True;' -or $case.answers -eq 'Ready=True;')
     }
 }
 Test 'HNS that hangs before the node was Ready once is started again' {
