@@ -16,7 +16,8 @@ a first wave with a reboot: the tasks start with Windows|True|3010||0|first wave
 a refused restart fails nothing, and the tasks go on|True|3010|access is denied|0|first wave True, shutdown 10, run run, run health
 '@) {
     Test $case.title {
-        Reset-Pc @{ code = $case.code; programs = @{ 'shutdown.exe' = { Add-Deed "shutdown $($args[0][3])"; if ($case.refused) { throw $case.refused } } } }
+        # Another was cut off.
+        Reset-Pc @{ tasks = @{ run = @{} }; code = $case.code; programs = @{ 'shutdown.exe' = { Add-Deed "shutdown $($args[0][3])"; if ($case.refused) { throw $case.refused } } } }
         Write-Text "$scripts/machine.json" (New-Data "tasks $tasks`nforeground $($case.foreground)" | ConvertTo-Json -Depth 20)
         & "$scripts/bootstrap.ps1"
         Assert-Equal $LASTEXITCODE $case.ends

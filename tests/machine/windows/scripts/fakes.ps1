@@ -279,6 +279,7 @@ function New-ScheduledTaskSettingsSet {
 }
 function Register-ScheduledTask {
     param($TaskName, $Action, $Trigger, $Principal, $Settings, [switch] $Force)
+    if ($fakePc.tasks[$TaskName] -and -not $Force) { throw 'it exists' }
     Add-Deed "task $TaskName"
     $fakePc.tasks[$TaskName] = @{ State = 'Ready'; is = @($Action, $Trigger, $Principal, $Settings) }
 }
