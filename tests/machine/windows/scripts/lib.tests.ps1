@@ -109,7 +109,7 @@ Test 'while another process holds the lock nothing is done' {
     Assert-True @($next.EndInvoke($call))[0]
 }
 Test 'a stage that hangs, whose run has died, ends with what it has started, and leaves its lock to the next' {
-    if (-not $onWindows) { New-Program 'taskkill.exe' "Get-Content '$temp/child' | ForEach-Object { Stop-Process -Force -Id `$_ }; Stop-Process -Force -Id `$args[1]" }
+    if (-not $onWindows) { New-Program 'taskkill.exe' "Get-Content '$temp/child' | ForEach-Object { Stop-Process -Force -Id `$_ }; exit 1" }
     Copy-Item -Recurse -LiteralPath $scripts -Destination "$temp/alone"
     Add-Content -Path "$temp/alone/state.ps1" -Value 'function Get-BootId { 1 }'
     $name = "$([Guid]::NewGuid())"

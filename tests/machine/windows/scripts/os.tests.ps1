@@ -17,6 +17,7 @@ function Reset-System {
         } }
     }
     foreach ($service in $fakePc.services.Values) { $service.status = 'Stopped' }
+    $fakePc.services.UsoSvc.status = 'Running'
     Set-Values $fakePc $Values
 }
 function Add-MpPreference {
@@ -70,6 +71,7 @@ Test 'a stock image: feature and settings, and one reboot' {
         'install Containers'
         'set wuauserv Disabled'
         'set UsoSvc Disabled'
+        'stop UsoSvc'
         'HKLM:\SYSTEM\hns Compartments DWord 1'
         'HKLM:\SYSTEM\y 1114842764 DWord 0'
         'HKLM:\SOFTWARE\x NoAutoUpdate DWord 1'
@@ -84,7 +86,7 @@ Test 'a stock image: feature and settings, and one reboot' {
     )
     Assert-Equal $fakePc.excluded @('kubelet.exe', 'C:\fenestra\bin')
     Assert-Equal @($fakePc.cim.Win32_ComputerSystem.AutomaticManagedPagefile, $fakePc.cim.Win32_PageFileSetting.Name, $fakePc.sizes[0], $fakePc.sizes[1]) @($false, 'C:\pagefile.sys', 4096, 6144)
-    Assert-Equal $fakePc.resized 107374182400
+    Assert-Equal @($fakePc.resized, (Test-Path $machine.paths.dumps)) @(107374182400, $true)
 }
 Test 'a list of fixes without those of this system leaves none out: the stage fails' {
     Reset-System

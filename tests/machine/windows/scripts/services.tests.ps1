@@ -61,6 +61,7 @@ Test 'no second process is started beside one that does not end' {
     Set-Values $fakePc @{ processes = @('kubelet'); call = 'Stop-Process'; way = 'throws' }
     Assert-Throws { Restart-NodeService kubelet } '^a process kubelet of before does not end$'
     Assert-Equal $fakePc.deeds @('stop kubelet', 'set kubelet Manual')
+    Assert-True ($fakePc.time -lt 30)
 }
 Test 'what starts and does not run, or does not serve, is an error' {
     $machine = New-Case
