@@ -11,6 +11,12 @@ Test 'containerd is raised above the pods, whoever started it' {
     Repair-Containerd $fakeMachine @{ isReady = $true }
     Assert-Equal $fakeProcess.PriorityClass 'AboveNormal'
 }
+Test 'of a node that the API has not heard of nobody says whether it is Ready' {
+    foreach ($ready in 'True', 'False', 'Unknown') {
+        Reset-Node @{ ready = $ready }
+        Assert-Equal (Test-NodeReady $fakeMachine 'n') @{ True = $true; False = $false }[$ready]
+    }
+}
 # A node with pods, whose network the health task has seen once.
 function Reset-Pods {
     Remove-Item -Path "$temp/state/*"
