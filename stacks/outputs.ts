@@ -56,12 +56,6 @@ interface BuiltCluster extends Pick<InClusterArgs, "api" | "apiGate"> {
     | undefined;
 }
 
-function workloadIdentityOutput({ workloadIdentity, pki }: BuiltCluster): WorkloadIdentityOutput | undefined {
-  if (workloadIdentity === undefined) return undefined;
-  const { issuer, identities } = workloadIdentity;
-  return { issuer, ...issuerDocuments(issuer, pki.serviceAccountPublicKeys), identities };
-}
-
 function signInOutput(
   { name: cluster, apiDns }: Pick<ClusterSpec, "name" | "apiDns">,
   issuer: IssuerConfig,
@@ -82,7 +76,7 @@ export function withInside(
   cluster: BuiltCluster,
   values: Pick<InClusterArgs, "cloudConfig" | "gmsaObjectId"> = {},
 ): ClusterOutputs {
-  const { host, publicHost, pki, api, apiGate, pools, resources } = cluster;
+  const { host, publicHost, pki, api, apiGate, pools, resources, workloadIdentity } = cluster;
   const server = apiUrl(publicHost ?? host);
   new InCluster(`${spec.name}-in`, {
     spec,
@@ -93,11 +87,10 @@ export function withInside(
     pools,
     nodeEndpoint: host,
     podNetworkManifests,
-    workloadIdentity: cluster.workloadIdentity,
+    workloadIdentity,
     ...values,
   });
   const signIn = spec.signIn.map((issuer) => [issuer.name, signInOutput(spec, issuer, cluster)] as const);
-  const workloadIdentity = workloadIdentityOutput(cluster);
   return {
     clusterName: spec.name,
     kubernetesVersion: spec.kubernetes.version,
@@ -106,7 +99,13 @@ export function withInside(
     ...(spec.apiDns !== undefined && { namedEndpoint: apiUrl(spec.apiDns.name) }),
     kubeconfig: pki.kubeconfig("people", server),
     ...(signIn.length > 0 && { signInKubeconfigs: Object.fromEntries(signIn) }),
-    ...(workloadIdentity !== undefined && { workloadIdentity }),
+    ...(workloadIdentity !== undefined && {
+      workloadIdentity: {
+        issuer: workloadIdentity.issuer,
+        ...issuerDocuments(workloadIdentity.issuer, pki.serviceAccountPublicKeys),
+        identities: workloadIdentity.identities,
+      },
+    }),
     pools: pools.map((pool) => ({ name: pool.spec.name, os: pool.spec.release.name, group: pool.groupName })),
     resources,
   };

@@ -9,7 +9,7 @@ import { type ClusterSpec, clusterSpec } from "../components/model/clusterSpec.t
 import { credentialsDocument } from "../components/model/nodeSettings.ts";
 import { ConfigError } from "../components/model/problem.ts";
 import type { ClusterOutputs } from "./outputs.ts";
-import { registerTransforms } from "./userTransforms.ts";
+import { registerTransforms, withoutTrace } from "./userTransforms.ts";
 
 /** Makes a cluster's resources. `credentials` is the secret with its logins, if any. */
 type Deploy = (spec: ClusterSpec, credentials: pulumi.Output<string> | undefined, mayStart: MayStart) => ClusterOutputs;
@@ -70,9 +70,6 @@ function readConfig(): StackConfig {
     const encrypted = encryptedKeys();
     return loadConfig(pulumi.runtime.allConfig(), undefined, (key) => encrypted?.includes(key) ?? true);
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    const shown = new pulumi.RunError(error.message);
-    shown.cause = error;
-    throw shown;
+    throw error instanceof ConfigError ? withoutTrace(error) : error;
   }
 }

@@ -158,10 +158,11 @@ function watched(transform: pulumi.ResourceTransformation, where: string): pulum
 /** A mistake in a stack's files, which a plan tells like the others and Pulumi without a trace. */
 function mistake(where: string, found: unknown, why: string): pulumi.RunError {
   const allowed = "export const transforms = [(args) => ({ props, opts }), ...], see docs/transforms.md";
-  const cause = new ConfigError([problem(where, found, why, allowed)]);
-  const shown = new pulumi.RunError(cause.message);
-  shown.cause = cause;
-  return shown;
+  return withoutTrace(new ConfigError([problem(where, found, why, allowed)]));
+}
+
+export function withoutTrace(cause: ConfigError): pulumi.RunError {
+  return Object.assign(new pulumi.RunError(cause.message), { cause });
 }
 
 /** The exports of a user's file. @throws RunError with the line at which it cannot be read */
