@@ -99,8 +99,7 @@ export class Cluster extends pulumi.ComponentResource {
     const snapshots = new Snapshots(`${name}-snapshots`, { spec: args.spec }, { parent: this });
     const identity = this.#makeControlPlaneIdentity(network, snapshots, scope, scripts.controlPlane);
     const parts = { network, security, secrets, balancer, identity, snapshots, scripts, tokens };
-    const controlPlane = this.#makeControlPlane(parts);
-    this.apiGate = controlPlane.apiGate;
+    this.apiGate = this.#makeControlPlane(parts).apiGate;
     const surroundings = {
       accountId,
       joinKeyArn: secrets.keyArn,

@@ -57,8 +57,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
     const volume = this.#makeVolume();
     const payload = this.#payload(volume);
     const shape = this.#templateShape(payload);
-    const template = this.#makeTemplate(shape);
-    const instance = this.#makeInstance(template, shape, payload);
+    const instance = this.#makeInstance(this.#makeTemplate(shape), shape, payload);
     const attachment = this.#attach(volume, instance);
     this.instanceId = instance.id;
     this.node = instance.id.apply((node) => ({ node }));

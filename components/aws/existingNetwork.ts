@@ -15,8 +15,6 @@ export interface ExistingNetworkArgs {
   readonly existing: Given;
 }
 
-type Role = "private" | "public" | "controlPlane";
-
 const path = (...steps: readonly string[]): string => steps.reduce(childPath, `config.${configPrefix}network.existing`);
 
 /**
@@ -96,11 +94,11 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
     );
   }
 
-  #factsOf(zone: string, role: Role, subnet: Subnet): readonly NetworkFact[] {
+  #factsOf(zone: string, role: "private" | "public" | "controlPlane", subnet: Subnet): readonly NetworkFact[] {
     const { existing } = this.#args;
     const given = existing.subnets[zone]?.[role];
     if (given === undefined) throw new RangeError(`the existing network has no subnet ${role} for ${zone}`);
-    const at = (field: string): string => path("subnets", zone, role, field);
+    const at = (field: string) => path("subnets", zone, role, field);
     return [
       { path: at("id"), what: `the VPC of ${given.id}`, wanted: existing.id, found: subnet.vpcId },
       { path: at("id"), what: `the zone of ${given.id}`, wanted: zone, found: subnet.availabilityZone },

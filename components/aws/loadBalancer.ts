@@ -40,8 +40,7 @@ const targetGroupShape = { targetType: "ip", port: ports.api, protocol: "TCP" } 
  * that a replacement can exist beside it.
  */
 export function targetGroupName(balancerName: string, shape: object = targetGroupShape): string {
-  const digest = createHash("sha256").update(JSON.stringify(shape)).digest("hex");
-  return `${balancerName}-${digest.slice(0, 2)}`;
+  return `${balancerName}-${createHash("sha256").update(JSON.stringify(shape)).digest("hex").slice(0, 2)}`;
 }
 
 /**

@@ -92,8 +92,7 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
     const tables = this.#makePrivateTables();
     const nat = this.#makeNatRoutes(tables, publicRoute);
     this.internet = publicRoute;
-    const endpoints = this.#makeEndpoints(tables);
-    this.egress = [...this.#associations, ...nat, ...endpoints, ...this.#makeDns()];
+    this.egress = [...this.#associations, ...nat, ...this.#makeEndpoints(tables), ...this.#makeDns()];
     this.registerOutputs({ vpcId: this.vpcId, accountId: this.accountId });
   }
 

@@ -22,15 +22,6 @@ function parameterArns(scope: PolicyScope, names: readonly string[]): readonly s
   return names.map((name) => arn(scope, "ssm", `parameter${name}`));
 }
 
-export function machineTrust(): PolicyDocument {
-  return policy({
-    Sid: "Machines",
-    Effect: "Allow",
-    Principal: { Service: "ec2.amazonaws.com" },
-    Action: ["sts:AssumeRole"],
-  });
-}
-
 /**
  * Session Manager and Run Command, but not one parameter: the managed policy AmazonSSMManagedInstanceCore lets a
  * machine read every parameter of the account that its key can decrypt.
@@ -139,15 +130,10 @@ interface ControlPlaneParameters {
   readonly write: readonly string[];
 }
 
-interface ControlPlaneBuckets {
-  readonly snapshots: string;
-  readonly scripts: string;
-}
-
 export function controlPlanePolicy(
   scope: PolicyScope,
   parameters: ControlPlaneParameters,
-  buckets: ControlPlaneBuckets,
+  buckets: { readonly snapshots: string; readonly scripts: string },
 ): PolicyDocument {
   return policy(
     ...readParameters(scope, [...parameters.read, ...parameters.write]),

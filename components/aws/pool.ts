@@ -62,8 +62,9 @@ export const apiHostTag = "fenestra:api";
 /** Marks machines that join by their pool's secret alone. */
 const joinTag = { "fenestra:join": "pool" } as const;
 
-function poolAccess(spec: NodeSettings, pool: PoolSpec): PoolAccess {
-  return {
+/** What a pool's machines receive. It holds no secret. */
+export function poolPayload(spec: NodeSettings, pool: PoolSpec): WorkerPayload {
+  const access: PoolAccess = {
     cloud: { kind: "aws", region: spec.region, ...workerParameters(spec, pool.name) },
     lifecycle: {
       group: groupName(spec.name, pool.name),
@@ -71,11 +72,6 @@ function poolAccess(spec: NodeSettings, pool: PoolSpec): PoolAccess {
       terminateHook: lifecycleHooks.terminate,
     },
   };
-}
-
-/** What a pool's machines receive. It holds no secret. */
-export function poolPayload(spec: NodeSettings, pool: PoolSpec): WorkerPayload {
-  const access = poolAccess(spec, pool);
   return pool.os === "linux"
     ? linuxWorkerPayload({ spec, pool, access })
     : windowsWorkerPayload({ spec, pool, access });
@@ -156,7 +152,6 @@ export class Pool extends pulumi.ComponentResource {
   #makeTemplate(identity: Identity | undefined): LaunchTemplate {
     const { spec, pool, api, payload, workersGroupId, apiHost, scripts, after } = this.#args;
     const { version: release } = spec.kubernetes;
-    const releases = releaseGuard(`${this.#name}-release`, { pool: pool.name, release, api });
     const machine = machineTemplate({
       name: groupName(spec.name, pool.name),
       os: pool.release,
@@ -202,7 +197,7 @@ export class Pool extends pulumi.ComponentResource {
         hideDiffs: ["userData"],
         dependsOn: [...after],
         replaceOnChanges: [...templateReplaceOnChanges],
-        hooks: { beforeUpdate: [releases] },
+        hooks: { beforeUpdate: [releaseGuard(`${this.#name}-release`, { pool: pool.name, release, api })] },
       },
     );
   }

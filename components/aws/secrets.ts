@@ -135,7 +135,7 @@ export function workerParameters(
 }
 
 export function controlPlaneParameters(cluster: string): ControlPlaneSecrets {
-  const at = (name: string): string => `/fenestra/${cluster}/control-plane/${name}`;
+  const at = (name: string) => `/fenestra/${cluster}/control-plane/${name}`;
   return {
     kubernetesCa: at("kubernetes-ca"),
     etcdCa: at("etcd-ca"),

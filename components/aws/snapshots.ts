@@ -68,12 +68,11 @@ function keepVersions(name: string, bucket: Bucket, parent: pulumi.Resource): pu
  * place, which a comparison with the cloud shows.
  */
 export function keepContent(name: string, bucket: Bucket, parent: pulumi.Resource): void {
-  const versions = keepVersions(name, bucket, parent);
   const rule = { id: "versions", status: "Enabled", filter: {}, noncurrentVersionExpiration: { noncurrentDays: 90 } };
   new BucketLifecycleConfiguration(
     `${name}-keep`,
     { bucket: bucket.id, rules: [rule] },
-    { parent, dependsOn: [versions] },
+    { parent, dependsOn: [keepVersions(name, bucket, parent)] },
   );
 }
 
@@ -97,8 +96,7 @@ export class Snapshots extends pulumi.ComponentResource {
     const bucket = privateBucket(name, { forceDestroy: !production, protect: production }, this);
     this.bucketName = bucket.bucket;
     this.bucketArn = bucket.arn;
-    const versions = keepVersions(name, bucket, this);
-    this.#expire(name, bucket, controlPlane.backup.keepDays, versions);
+    this.#expire(name, bucket, controlPlane.backup.keepDays, keepVersions(name, bucket, this));
     this.registerOutputs({ bucketName: this.bucketName });
   }
 

@@ -36,7 +36,6 @@ import {
 } from "../model/nodeSettings.ts";
 import { issuerDocuments } from "../pki/pki.ts";
 import { attachmentOrder, detachingRole } from "./owners.ts";
-import { machineTrust } from "./policies.ts";
 import { allow, httpsOnly, type PolicyDocument, policy } from "./policyDocument.ts";
 import { keepContent, withoutTags } from "./snapshots.ts";
 
@@ -189,7 +188,15 @@ export class WorkloadIdentity extends pulumi.ComponentResource {
     const grants = [
       ...settings.serviceAccounts.map(grantOf),
       ...(args.addOns ?? []),
-      ...(sample === undefined ? [] : [{ account: sampleAccount, policies: [], inline: readOne(sample.arn) }]),
+      ...(sample === undefined
+        ? []
+        : [
+            {
+              account: sampleAccount,
+              policies: [],
+              inline: sample.arn.apply((arn) => JSON.stringify(policy(allow("Read", { s3: "GetObject" }, [arn])))),
+            },
+          ]),
     ];
     const roles = grants.map((grant) => [accountKey(grant.account), this.#makeRole(grant, provider).arn] as const);
     this.identities = pulumi.all(Object.fromEntries(roles));
@@ -225,13 +232,8 @@ export class WorkloadIdentity extends pulumi.ComponentResource {
 }
 
 function grantOf({ namespace, name, policies, statements }: IdentityConfig): Grant {
-  const document = statementsDocument(statements);
-  const account = { namespace, name };
-  return statements.length === 0 ? { account, policies } : { account, policies, inline: JSON.stringify(document) };
-}
-
-function readOne(objectArn: pulumi.Output<string>): pulumi.Output<string> {
-  return objectArn.apply((arn) => JSON.stringify(policy(allow("Read", { s3: "GetObject" }, [arn]))));
+  const inline = statements.length > 0 && { inline: JSON.stringify(statementsDocument(statements)) };
+  return { account: { namespace, name }, policies, ...inline };
 }
 
 /**
@@ -320,7 +322,14 @@ export class Identity extends pulumi.ComponentResource {
       {
         ...roleBounds(args.iam),
         ...detachingRole,
-        assumeRolePolicy: JSON.stringify(machineTrust()),
+        assumeRolePolicy: JSON.stringify(
+          policy({
+            Sid: "Machines",
+            Effect: "Allow",
+            Principal: { Service: "ec2.amazonaws.com" },
+            Action: ["sts:AssumeRole"],
+          }),
+        ),
         tags: { Name: roleName },
       },
       { parent: this },

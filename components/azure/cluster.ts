@@ -80,8 +80,7 @@ export class Cluster extends pulumi.ComponentResource {
     this.api = adminClient(apiUrl(this.publicHost ?? this.host), pki);
     this.workloadIdentity = this.#makeWorkloadIdentity(pki, network, identity);
     const tokens = pki.tokens(this.workloadIdentity?.issuer);
-    const controlPlane = this.#makeControlPlane({ network, identity, secrets, balancer, sshKey, tokens });
-    this.apiGate = controlPlane.apiGate;
+    this.apiGate = this.#makeControlPlane({ network, identity, secrets, balancer, sshKey, tokens }).apiGate;
     const gmsa = this.#makeGmsa(network, identity);
     this.gmsaObjectId = gmsa?.principalId;
     const surroundings = {
@@ -129,8 +128,7 @@ export class Cluster extends pulumi.ComponentResource {
 
   /** Azure requires a key or password for every Linux machine; no port is open for either. */
   #makeSshKey(): pulumi.Output<string> {
-    const key = new tls.PrivateKey(`${this.#name}-ssh-key`, { algorithm: "ED25519" }, { parent: this });
-    return key.publicKeyOpenssh;
+    return new tls.PrivateKey(`${this.#name}-ssh-key`, { algorithm: "ED25519" }, { parent: this }).publicKeyOpenssh;
   }
 
   #makeControlPlaneIdentity(network: ClusterNetwork): Identity {

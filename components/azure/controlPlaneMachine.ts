@@ -120,9 +120,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
     const shape = Promise.withResolvers<object>();
     const start = { name: this.#nodeName, parts: this.#parts(shape.promise) };
     const before = args.gate({ fingerprint, start, parts: [sshKey], after });
-    const disk = this.#makeDisk(before);
-    const card = this.#makeCard(before);
-    const machine = this.#makeMachine(disk, card, payload, fingerprint, before);
+    const machine = this.#makeMachine(this.#makeDisk(before), this.#makeCard(before), payload, fingerprint, before);
     shape.resolve(this.#sentShape(machine));
     this.instanceId = machine.vmId;
     this.node = machine.timeCreated.apply((since) => ({ node: this.#nodeName, since }));

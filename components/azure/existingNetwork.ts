@@ -114,11 +114,10 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
     if (existing.controllerRole !== undefined)
       return `/subscriptions/${subscription}/providers/Microsoft.Authorization/roleDefinitions/${existing.controllerRole}`;
     const group = `/subscriptions/${subscription}/resourceGroups/${this.names.vnetResourceGroup}`;
-    const id = new random.RandomUuid(`${this.#name}-controllers`, {}, { parent: this });
     const role = new RoleDefinition(
       `${this.#name}-controllers`,
       {
-        roleDefinitionId: id.result,
+        roleDefinitionId: new random.RandomUuid(`${this.#name}-controllers`, {}, { parent: this }).result,
         // A role's name is unique in a tenant. The program's own resource group has the cluster's name, unique in its
         // subscription.
         roleName: ["fenestra", spec.name, spec.region, subscription, existing.resourceGroup ?? ""].join(" ").trim(),
@@ -148,15 +147,14 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
   /** Zones may share a subnet, read once under the first one's name. */
   #read(role: string, zone: string, id: string): Subnet {
     const key = id.toLowerCase();
-    const known = this.#subnets.get(key);
-    const subnet = known ?? Subnet.get(`${this.#name}-${role}-${zone}`, id, { parent: this });
+    const subnet = this.#subnets.get(key) ?? Subnet.get(`${this.#name}-${role}-${zone}`, id, { parent: this });
     this.#subnets.set(key, subnet);
     return subnet;
   }
 
   #networkFacts(network: VirtualNetwork): readonly NetworkFact[] {
     const { spec } = this.#args;
-    const list = (ranges: readonly string[]): string => [...ranges].sort().join(", ");
+    const list = (ranges: readonly string[]) => [...ranges].sort().join(", ");
     return [
       {
         path: path("id"),
@@ -189,7 +187,7 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
   #subnetFacts(zone: string, role: Role, subnet: Subnet): readonly NetworkFact[] {
     const given = this.#given(zone)[role];
     const name = lastOf(given.id);
-    const at = (field: string): string => path("subnets", zone, role, field);
+    const at = (field: string) => path("subnets", zone, role, field);
     return [
       {
         path: at("cidr"),

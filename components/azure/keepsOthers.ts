@@ -8,8 +8,6 @@ import { azureOwners } from "./owners.ts";
 /** A resource as Azure has it now, by its id. */
 export type ReadResource = (id: string, apiVersion: string) => Promise<unknown>;
 
-type Values = Readonly<Record<string, unknown>> | undefined;
-
 /** What the SDK, or the program of a machine, sends where nobody else says anything. */
 export const filledIn: Readonly<Record<string, unknown>> = {
   "identity.type": "UserAssigned",
@@ -36,7 +34,11 @@ function settings(value: unknown, name = ""): readonly string[] {
  * Inputs that somebody has set since the state was read, and that this update would take off.
  * @param update the state, and what is sent
  */
-export function takenOff(type: string, update: readonly Values[], live: unknown): readonly string[] {
+export function takenOff(
+  type: string,
+  update: readonly (Readonly<Record<string, unknown>> | undefined)[],
+  live: unknown,
+): readonly string[] {
   const { left, contested = {} } = azureOwners[type] ?? {};
   const { properties, ...top } = resource.parse(live ?? {});
   return [...(left?.inputs ?? []), ...Object.keys(contested)].filter((name) => {

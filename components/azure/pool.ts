@@ -250,10 +250,9 @@ export class Pool extends pulumi.ComponentResource {
   #gate(kept: Promise<object>, shape: Promise<object>, needed: readonly pulumi.Resource[]): pulumi.Resource {
     const { resourceGroup, subscriptionId, pool, spec, mayStart } = this.#args;
     const id = pulumi.interpolate`/subscriptions/${subscriptionId}/resourceGroups/${resourceGroup}`;
-    const own = { type: "azure-native:compute:VirtualMachineScaleSet", name: `${this.#name}-group` };
     const parts = pulumi.output([
       { type: "azure-native:resources:ResourceGroup", id, inputs: {} },
-      { ...own, inputs: shape },
+      { type: "azure-native:compute:VirtualMachineScaleSet", name: `${this.#name}-group`, inputs: shape },
     ]);
     const start = { what: "pool", name: groupName(spec.name, pool.name), parts };
     return groupGate(`${this.#name}-before`, { kept, start, mayStart }, { parent: this, dependsOn: [...needed] });

@@ -32,12 +32,11 @@ export function storageAccount(
   firewall: Pick<StorageAccountArgs, "networkRuleSet">,
   parent: pulumi.Resource,
 ): StorageAccount {
-  const suffix = randomSuffix(name, parent);
   return new StorageAccount(
     `${name}-account`,
     {
       ...inResourceGroup(resourceGroup),
-      accountName: suffix.apply((known) => storageAccountName(spec.name, purpose, known)),
+      accountName: randomSuffix(name, parent).apply((known) => storageAccountName(spec.name, purpose, known)),
       kind: "StorageV2",
       sku: { name: "Standard_ZRS" },
       ...access,
