@@ -178,7 +178,7 @@ function textExamples({ examples = [] }: JsonSchema): string | undefined {
 }
 
 function length(least: number | undefined, most: number | undefined, unit: string): string {
-  const units = (count: number): string => (count === 1 ? unit : `${unit}s`);
+  const units = (count: number) => (count === 1 ? unit : `${unit}s`);
   if (least !== undefined && most !== undefined) return ` of ${least} to ${most} ${units(most)}`;
   if (most !== undefined) return ` of at most ${most} ${units(most)}`;
   return least === undefined ? "" : ` of at least ${least} ${units(least)}`;
@@ -195,11 +195,10 @@ function range({ minimum, maximum, exclusiveMinimum }: JsonSchema): string {
 }
 
 const groups = ["Needed", "Usual", "The organisation's"] as const;
-type Group = (typeof groups)[number];
 
 /** Settings by their groups, in order, without empty ones. */
 export function grouped<T extends { readonly required: boolean; readonly schema: JsonSchema }>(settings: readonly T[]) {
-  const groupOf = ({ required, schema }: T): Group =>
+  const groupOf = ({ required, schema }: T): (typeof groups)[number] =>
     required ? "Needed" : schema.group === undefined ? "Usual" : "The organisation's";
   return groups
     .map((group) => [group, settings.filter((setting) => groupOf(setting) === group)] as const)

@@ -143,7 +143,7 @@ function fitsAt({ path, value }: Problem, values: object, lock: readonly Artifac
   if (valueAt(values, keys) !== value) return () => false;
   const whole = schemaOf(valueAt(values, ["cloud"]));
   const part = partAt(whole, keys);
-  const isHere = (found: string): boolean => found.startsWith(path) && /^($|[.[])/.test(found.slice(path.length));
+  const isHere = (found: string) => found.startsWith(path) && /^($|[.[])/.test(found.slice(path.length));
   return (candidate) => {
     if (part !== undefined && !z.safeParse(part, candidate).success) return false;
     const changed = structuredClone(values);

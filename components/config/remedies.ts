@@ -93,7 +93,7 @@ const aliases: Readonly<Record<string, string>> = { ubuntu: "linux", false: "non
 /** The choice that a value means: by letters and digits alone, its beginning, another word for it, or a slip. */
 function slipOf(value: unknown, choices: readonly string[]): string | undefined {
   if (typeof value !== "string" && typeof value !== "number" && typeof value !== "boolean") return undefined;
-  const bare = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0-9]/g, "");
+  const bare = (text: string) => text.toLowerCase().replaceAll(/[^a-z0-9]/g, "");
   const written = String(value);
   if (choices.includes(written)) return undefined;
   if (value === true) return `write ${choices.filter((choice) => choice !== "none").join(" or ")}`;

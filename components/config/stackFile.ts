@@ -25,8 +25,7 @@ export const stacksFolder = new URL("../../stacks/", import.meta.url);
 
 export function stackNames(folder: URL): readonly string[] {
   return readdirSync(folder)
-    .map((file) => /^Pulumi\.(.+)\.yaml$/.exec(file)?.[1])
-    .filter((name) => name !== undefined)
+    .flatMap((file) => /^Pulumi\.(.+)\.yaml$/.exec(file)?.[1] ?? [])
     .sort();
 }
 
@@ -155,9 +154,8 @@ const meant = (node: unknown, document: Document.Parsed): unknown => (isAlias(no
 /** First line only: the rest is an excerpt of the file, secrets perhaps included. */
 function notYaml(path: string, said: string): ConfigError {
   const [, reason = "", value] = /^(.*?)(?: at (line \d+, column \d+))?:?$/.exec(said.split("\n")[0] ?? "") ?? [];
-  const message = `is not valid YAML: ${reason.replace(/; please use .*/, "")}`;
   const allowed = "one YAML document, indented by spaces, each bracket closed, each key once";
-  return new ConfigError(refuse(path, value, message, allowed));
+  return new ConfigError(refuse(path, value, `is not valid YAML: ${reason.replace(/; please use .*/, "")}`, allowed));
 }
 
 /**
@@ -224,15 +222,13 @@ function problem(path: string, { source = "" }: Pick<Scalar, "source">): Problem
 /** What a plan has for a value that only Pulumi can decrypt (`secure:`), where there is no fake of the same form. */
 export const encryptedText = "[secret]";
 
-const encryptedLogin = JSON.stringify({ username: encryptedText, password: encryptedText });
-
 /** Where a fake has a digest of the encrypted text, so that another text is another value. */
 const digestPlace = "DIGEST";
 
 /** Fakes of settings that may well be encrypted. The host is reserved (RFC 2606, section 2). */
 const fakes: Readonly<Record<string, string>> = {
   "fenestra:httpProxy": `http://secret-${digestPlace}.invalid:3128`,
-  "fenestra:proxyCredentials": encryptedLogin,
+  "fenestra:proxyCredentials": JSON.stringify({ username: encryptedText, password: encryptedText }),
 };
 
 /**
@@ -260,7 +256,7 @@ const withoutEncrypted = (_key: string, value: unknown): unknown => (isEncrypted
 
 /** Keys of our config values that are or have fakes. */
 export function encryptedKeys(config: Readonly<Record<string, string>>): readonly string[] {
-  const isFake = (key: string, text: string): boolean => {
+  const isFake = (key: string, text: string) => {
     const form = text.replace(/(?<=^http:\/\/secret-)[0-9a-f]{8}(?=\.)/, digestPlace);
     return text.includes(encryptedText) || Object.keys(cloudFacts).some((cloud) => formOf(key, cloud) === form);
   };
@@ -296,7 +292,7 @@ export function readProjectFile(folder: string): ProjectFile | undefined {
   } catch (failure) {
     throw notYaml(file, failure instanceof Error ? failure.message : String(failure));
   }
-  const placeOf = (key: string): string => {
+  const placeOf = (key: string) => {
     const value = at(project, key);
     return path.resolve(folder, typeof value === "string" ? value : ".");
   };

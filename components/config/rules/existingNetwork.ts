@@ -8,9 +8,8 @@ type Existing = NonNullable<StackConfig["network"]["existing"]>;
 
 type Role = "private" | "public" | "controlPlane";
 
-const root = "config.fenestra:network.existing";
-
-const path = (...steps: readonly PropertyKey[]): string => steps.reduce<string>(childPath, root);
+const path = (...steps: readonly PropertyKey[]): string =>
+  steps.reduce<string>(childPath, "config.fenestra:network.existing");
 
 interface Entry {
   readonly zone: string;
@@ -214,10 +213,9 @@ export const existingNetworkRules: Rules = {
       const { id, resourceGroup } = existing;
       const { network } = cloudFacts[cloud];
       const subscription = network.accountOf(id);
-      const group = id.split("/")[4];
       const at = path("resourceGroup");
       return [
-        ...(resourceGroup !== undefined && resourceGroup.toLowerCase() === group?.toLowerCase()
+        ...(resourceGroup !== undefined && resourceGroup.toLowerCase() === id.split("/")[4]?.toLowerCase()
           ? refuse(
               at,
               resourceGroup,

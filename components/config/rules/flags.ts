@@ -157,9 +157,8 @@ export const flagRules: Rules = {
     if (minorFacts(version) === undefined) return [];
     const recorded = featureGates(version);
     return (["apiServer", "controllerManager", "scheduler", "etcd"] as const).flatMap((program) => {
-      const of = recorded[controlPlanePrograms[program]];
       return Object.entries(given[program] ?? {}).flatMap(([name, value]) => {
-        const wrong = flagProblem(program, name, value, of);
+        const wrong = flagProblem(program, name, value, recorded[controlPlanePrograms[program]]);
         return wrong === undefined
           ? []
           : [{ path: childPath(key(`controlPlane.extraArgs.${program}`), name), value, ...wrong }];

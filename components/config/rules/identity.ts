@@ -186,8 +186,7 @@ export const credentialRules: Rules = {
       if (!registryHost.test(value) || value === "_default")
         return refuse(path, value, "is no host", "mirror.corp.example, mirror.corp.example:5000 or docker.io");
       if (/:(443|80)$/.test(value)) {
-        const allowed = value.replace(/:\d+$/, "");
-        return refuse(path, value, "names the scheme's own port, which URLs do without", allowed);
+        return refuse(path, value, "names the scheme's own port, which URLs do without", value.replace(/:\d+$/, ""));
       }
       const open = mirrors.find((url) => url.startsWith("http:") && new URL(url).host === value);
       return open === undefined

@@ -166,11 +166,10 @@ export const networkRules: Rules = {
   }),
   registries: rule(["mirror.registries"], (settings) =>
     Object.keys(settings["mirror.registries"]).flatMap((host) => {
-      const path = childPath(key("mirror.registries"), host);
       return registryHost.test(host)
         ? []
         : refuse(
-            path,
+            childPath(key("mirror.registries"), host),
             host,
             "is not a registry's host name",
             "a host name with an optional port, such as registry.k8s.io or docker.io, or _default",

@@ -82,7 +82,7 @@ export const placementRules: Rules = {
     ),
   ]),
   update: poolRule(["update"], [], ({ update: own }, path) => {
-    const none = (amount: string | number | undefined): boolean => Number.parseInt(String(amount ?? 0), 10) === 0;
+    const none = (amount: string | number | undefined) => Number.parseInt(String(amount ?? 0), 10) === 0;
     const { maxSurge, maxUnavailable } = own ?? {};
     return own !== undefined && none(maxSurge) && none(maxUnavailable)
       ? refuse(`${path}.update.maxSurge`, maxSurge, "leaves no machine to begin with", "1 or more")
@@ -126,7 +126,6 @@ export const placementRules: Rules = {
   }),
   /** Two pools with one profile would have one another's rights. */
   profiles: ({ pools }) => {
-    const form: IdForm = [arn("iam", "instance-profile/.+"), "the ARN of an instance profile"];
     const first = new Map<string, number>();
     return pools.flatMap((pool, index) => {
       if (!hasFields(pool, ["instanceProfile"]) || pool.instanceProfile === undefined) return [];
@@ -135,7 +134,7 @@ export const placementRules: Rules = {
       const before = first.get(profile);
       if (before === undefined) {
         first.set(profile, index);
-        return formProblems(form, profile, path);
+        return formProblems([arn("iam", "instance-profile/.+"), "the ARN of an instance profile"], profile, path);
       }
       return refuse(
         path,

@@ -40,8 +40,7 @@ function subnetsOf(
 ): readonly Subnet[] {
   const { "network.cidr": value, "network.existing": existing, "network.zones": zones } = given;
   if (existing === undefined) {
-    const prefix = parseCidr(value)?.prefix ?? 32;
-    if (prefix > leastNetwork) return [];
+    if ((parseCidr(value)?.prefix ?? 32) > leastNetwork) return [];
     const plan = addressPlan(value, zones, azureCni.controlPlane.prefix);
     return plan.zones.map((ranges) => ({ path: path("cidr"), value, range: cidr(ranges[role]), zones: [ranges.zone] }));
   }

@@ -113,8 +113,7 @@ export const poolRules: Rules = {
     return own.flatMap((zone, index) => {
       const at = `${path}.zones[${index}]`;
       if (!known.includes(zone)) {
-        const allowed = `one of network.zones: ${known.join(", ")}`;
-        return refuse(at, zone, "is not a zone of the network", allowed);
+        return refuse(at, zone, "is not a zone of the network", `one of network.zones: ${known.join(", ")}`);
       }
       return own.indexOf(zone) === index ? [] : refuse(at, zone, "is listed twice", "each zone once");
     });

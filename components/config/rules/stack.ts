@@ -50,7 +50,7 @@ function ignoredTag(name: string, index: number, given: { cloud: Cloud; tags: ob
   const path = key(`ignoreTags[${index}]`);
   const beginning = name.replace(/\*$/, "").toLowerCase();
   const own = [...ownTags, ...Object.keys(given.tags).map((each) => each.toLowerCase())];
-  const isOwn = (each: string): boolean =>
+  const isOwn = (each: string) =>
     beginning === each ||
     (name.endsWith("*") && each.startsWith(beginning)) ||
     (/[:/_]$/.test(each) && beginning.startsWith(each));
@@ -113,7 +113,7 @@ export const stackRules: Rules = {
     if (!regions.pattern.test(name))
       return [{ ...at, message, ...(regions.known.includes(plain) && { remedy: `write ${plain}` }) }];
     // Clouds add numbered regions: eu-west-4 is not a mistyped eu-west-3.
-    const bare = (text: string): string => text.replaceAll(/\d/g, "");
+    const bare = (text: string) => text.replaceAll(/\d/g, "");
     if (regions.known.some((each) => bare(each) === bare(name))) return [];
     const remedy = didYouMean(name, regions.known);
     return remedy === undefined ? [] : [{ ...at, message, remedy }];
