@@ -38,7 +38,7 @@ export class Refused extends Error {
  */
 export function askApi(api: ApiClient, path: string, body?: object): Promise<ApiAnswer> {
   return new Promise((resolve, reject) => {
-    const fail = (error: Error): void => {
+    const fail = (error: Error) => {
       clearTimeout(timer);
       reject(isOfTls(error) ? new Refused(`${api.server}: ${error.message}`) : error);
       asked.destroy();

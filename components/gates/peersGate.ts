@@ -132,7 +132,7 @@ async function areAway(
   nodes: readonly ControlPlaneNode[],
   members: readonly ControlPlaneMember[],
 ): Promise<boolean> {
-  const isOne = (address: string): boolean => members.some((member) => member.address === address);
+  const isOne = (address: string) => members.some((member) => member.address === address);
   if (nodes.some(({ address }) => isOne(address))) return false;
   const path = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes";
   const serving = (await readObject(api, path, slice)).object.endpoints.flatMap(({ addresses }) => addresses);
@@ -199,8 +199,7 @@ export const downVariable = "FENESTRA_CONTROL_PLANE";
  */
 export async function controlPlaneIsDown(api: ApiClient, gate: string): Promise<boolean> {
   if (process.env[downVariable] !== "down") return false;
-  const answer = await askApi(api, "/readyz").catch(() => undefined);
-  const isDown = answer?.status !== 200;
+  const isDown = (await askApi(api, "/readyz").catch(() => undefined))?.status !== 200;
   const said = isDown
     ? "stands aside: its machine may go while others are away"
     : "looks all the same, since the control plane answers: remove the variable";

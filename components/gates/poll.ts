@@ -50,7 +50,7 @@ export const systemClock: Clock = {
 export async function poll<T>(attempt: (progress: () => void) => Promise<T>, options: PollOptions): Promise<T> {
   const { intervalMs, limitMs = Number.POSITIVE_INFINITY, signal, isFinal, clock = systemClock } = options;
   let since = clock.now();
-  const progress = (): void => {
+  const progress = () => {
     since = clock.now();
   };
   let reason = "the time was up before the first answer";

@@ -61,7 +61,7 @@ interface PoolState {
 
 /** Pure. */
 export function poolState(nodes: readonly PoolNode[], { count, release, fingerprint }: WantedNodes): PoolState {
-  const isOld = ({ payload }: PoolNode): boolean => fingerprint !== undefined && payload !== fingerprint;
+  const isOld = ({ payload }: PoolNode) => fingerprint !== undefined && payload !== fingerprint;
   const problemOf = (node: PoolNode): string | undefined => {
     if (isOld(node)) return `was made from payload ${node.payload || "of no name"}, wanted is ${fingerprint}`;
     if (fingerprint !== undefined && node.release !== release)
@@ -154,7 +154,6 @@ const slackSeconds = 300;
 export function poolGate(name: string, args: PoolGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const { release, pool, roll, sent } = args;
   const { count, machines } = sent;
-  const limitSeconds = joinSeconds[pool.os] + roll.drainSeconds + slackSeconds;
   const hook = new pulumi.ResourceHook(name, async ({ oldInputs }) => {
     const api = await resolvedValue(args.api);
     const fingerprint = roll.replaces ? await resolvedValue(args.fingerprint) : undefined;
@@ -185,7 +184,7 @@ export function poolGate(name: string, args: PoolGateArgs, opts: pulumi.CustomRe
           `To skip this wait, set waitForNodes: false at ${pool.path}.`,
         ].join("\n  ");
       }),
-      { everySeconds: 3, limitSeconds, ...args.patience },
+      { everySeconds: 3, limitSeconds: joinSeconds[pool.os] + roll.drainSeconds + slackSeconds, ...args.patience },
     );
   });
   const input = { fingerprint: args.fingerprint, count, ...(machines !== undefined && { machines }) };

@@ -65,12 +65,12 @@ async function tried(server: string): Promise<string> {
 function signer(server: string): Promise<string> {
   return new Promise((resolve) => {
     const asked = request(server, { agent: ownConnection(), rejectUnauthorized: false, timeout: 5_000 });
-    const end = (said: string): void => {
+    const end = (said: string) => {
       resolve(said);
       asked.destroy();
     };
     asked.on("socket", (socket: TLSSocket) => {
-      const say = (): void => {
+      const say = () => {
         const { issuer } = socket.getPeerCertificate();
         if (issuer !== undefined) end(`the certificate there is by ${issuer.CN}`);
       };

@@ -58,7 +58,7 @@ export async function waitFor(
       throw error;
     }
   };
-  const isFinal = (): boolean => refusedAt !== undefined && clock.now() >= refusedAt + refusedSeconds * 1000;
+  const isFinal = () => refusedAt !== undefined && clock.now() >= refusedAt + refusedSeconds * 1000;
   try {
     await poll(look, { intervalMs: everySeconds * 1000, limitMs: limitSeconds * 1000, isFinal, clock, signal });
   } catch (error) {
@@ -107,7 +107,7 @@ function tellEphemerally(reason: string): void {
 /** The first interrupt ends a wait, so that the engine hears why instead of losing the process. */
 function untilInterrupted(): { readonly signal: AbortSignal; readonly release: () => void } {
   const controller = new AbortController();
-  const interrupt = (): void => controller.abort();
+  const interrupt = () => controller.abort();
   const signals: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM"];
   for (const signal of signals) process.once(signal, interrupt);
   return {

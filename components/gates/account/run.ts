@@ -63,7 +63,7 @@ export async function preflight<Needs>(
   let isSilent = false;
   const answered = async ({ id, run }: Question<Needs>): Promise<Answer> => {
     const objections: Objection[] = [];
-    const collect = async (): Promise<void> => {
+    const collect = async () => {
       for await (const each of run(needs, caller.ask)) objections.push(each);
     };
     try {
@@ -80,8 +80,7 @@ export async function preflight<Needs>(
   };
   const [first, others] = [questions.filter(isFirst), questions.filter((each) => !isFirst(each))];
   const told = await Promise.all(first.map(answered));
-  const more = isSilent ? [] : await Promise.all(others.map(answered));
-  const answers = [...told, ...more];
+  const answers = [...told, ...(isSilent ? [] : await Promise.all(others.map(answered)))];
   const missing = answers.flatMap(({ objections }) => objections.flatMap(({ right }) => right ?? []));
   return { answers, calls: caller.calls, missingRights: [...new Set(missing)].sort() };
 }

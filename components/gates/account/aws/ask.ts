@@ -90,8 +90,7 @@ export async function rollProblems(ask: Ask, name: string): Promise<readonly str
     const isNew = made.some((each) => allowed.includes(named(each)));
     return isNew ? [] : [`machine ${id} is not made of ${allowed.join(" or ")}`];
   });
-  const rolls = await ask("autoscaling:DescribeInstanceRefreshes", { AutoScalingGroupName: name });
-  const [newest] = rolls
+  const [newest] = (await ask("autoscaling:DescribeInstanceRefreshes", { AutoScalingGroupName: name }))
     .list("InstanceRefreshes", [])
     // One that waits for its start is the newest.
     .toSorted((a, b) => b.time("StartTime", Number.POSITIVE_INFINITY) - a.time("StartTime", Number.POSITIVE_INFINITY))

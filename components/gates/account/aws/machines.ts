@@ -17,8 +17,7 @@ async function imageOf(ask: Ask, image: string): Promise<Reply | undefined> {
   const [, Name] = /^resolve:ssm:(.+)$/.exec(image) ?? [];
   const id = Name === undefined ? image : await latest(ask, Name);
   if (id === "") return undefined;
-  const found = await ask("ec2:DescribeImages", { ImageIds: [id] }, /^InvalidAMIID/);
-  return found.list("Images")[0];
+  return (await ask("ec2:DescribeImages", { ImageIds: [id] }, /^InvalidAMIID/)).list("Images")[0];
 }
 
 const latest = async (ask: Ask, Name: string): Promise<string> => {
@@ -39,7 +38,7 @@ export async function sizesOf(ask: Ask, machines: readonly AwsMachine[]): Promis
 
 /** What a group asks of a size, at which each of its launches would fail. */
 function* abilities(size: Reply, { template, spot }: AwsMachine): Generator<string> {
-  const lacks = (list: string, item: string): boolean => !size.texts(list).includes(item);
+  const lacks = (list: string, item: string) => !size.texts(list).includes(item);
   if (template.ebsOptimized === "true" && size.text("EbsInfo.EbsOptimizedSupport", "") === "unsupported")
     yield "is never EBS-optimised";
   if (spot && size.texts("SupportedUsageClasses").length > 0 && lacks("SupportedUsageClasses", "spot"))
@@ -73,8 +72,7 @@ export const machineQuestions: readonly Question<AwsNeeds>[] = [
           `fenestra:network zones: of ${open.join(", ")}`,
         );
       const where = { LocationType: "availability-zone", Filters: sizeFilters(machines) };
-      const offers = await ask("ec2:DescribeInstanceTypeOfferings", where);
-      const offered = offers
+      const offered = (await ask("ec2:DescribeInstanceTypeOfferings", where))
         .list("InstanceTypeOfferings")
         .map((each) => [each.text("InstanceType"), each.text("Location")]);
       const sizeOf = await sizesOf(ask, machines);
@@ -241,7 +239,7 @@ export const machineQuestions: readonly Question<AwsNeeds>[] = [
             `the subnet ${id} has ${free} free addresses, ${needed} are needed with surge`,
             "a larger subnet in fenestra:network existing.subnets",
           );
-        const main = (table: Reply): boolean =>
+        const main = (table: Reply) =>
           table.text("VpcId") === found.text("VpcId") &&
           table.list("Associations", []).some((each) => each.is("Main", true));
         const table =

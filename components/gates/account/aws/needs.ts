@@ -31,7 +31,7 @@ export function awsNeeds<Program extends Resources>(
   const of = (type: string) => resourcesOfType(program, `aws:${type}`);
   const [provider] = resourcesOfType(program, "pulumi:providers:aws");
   const open = of("lb/loadBalancer:LoadBalancer").filter(({ inputs }) => inputs.internal === false);
-  const sources = (balancers: readonly KnownResource[]): readonly string[] =>
+  const sources = (balancers: readonly KnownResource[]) =>
     of("vpc/securityGroupIngressRule:SecurityGroupIngressRule").flatMap(({ inputs }) =>
       balancers.some((each) => texts(each.inputs.securityGroups).includes(textOf(inputs.securityGroupId) ?? ""))
         ? (textOf(inputs.cidrIpv4) ?? [])
@@ -97,7 +97,7 @@ function group(program: Resources, resource: KnownResource): readonly AwsMachine
     texts([mapOf(each).instanceType ?? null]),
   );
   const policy = mapOf(mixed.instancesDistribution);
-  const onDemand = (machines: number): number => {
+  const onDemand = (machines: number) => {
     if (inputs.mixedInstancesPolicy === undefined)
       return mapOf(template.instanceMarketOptions).marketType === "spot" ? 0 : machines;
     const base = Math.min(machines, numberOf(policy.onDemandBaseCapacity) ?? 0);
@@ -112,7 +112,7 @@ function group(program: Resources, resource: KnownResource): readonly AwsMachine
   };
   return [false, true]
     .map((spot): AwsMachine => {
-      const share = (machines: number): number => (spot ? machines - onDemand(machines) : onDemand(machines));
+      const share = (machines: number) => (spot ? machines - onDemand(machines) : onDemand(machines));
       return {
         ...common(template, resource),
         sizes: overrides.length > 0 ? overrides : texts([template.instanceType ?? null]),

@@ -104,9 +104,9 @@ export const quotaQuestions: readonly Question<AwsNeeds>[] = [
     async *run({ program, machines, cluster, goes }, ask) {
       const isNamed = namesOf(program);
       const sizeOf = await sizesOf(ask, machines);
-      const vcpus = (size: string): number => sizeOf(size)?.number("VCpuInfo.DefaultVCpus") ?? 0;
+      const vcpus = (size: string) => sizeOf(size)?.number("VCpuInfo.DefaultVCpus") ?? 0;
       // Of several sizes the largest that the account has.
-      const largest = ({ sizes }: AwsMachine): number => Math.max(0, ...sizes.map(vcpus));
+      const largest = ({ sizes }: AwsMachine) => Math.max(0, ...sizes.map(vcpus));
       const all = await running(ask);
       for (const [quota, group] of Map.groupBy(machines, ({ sizes: [size = ""], spot }) => codeOf(size, spot))) {
         const [first] = group;
@@ -126,7 +126,7 @@ export const quotaQuestions: readonly Question<AwsNeeds>[] = [
               (sum, each) => sum + each.number("CpuOptions.CoreCount") * each.number("CpuOptions.ThreadsPerCore"),
               0,
             );
-        const leaves = (each: Reply): boolean =>
+        const leaves = (each: Reply) =>
           goes === undefined && isOwn(each, cluster) && !isNamed(each.find("Tags", "Key", "Name")?.text("Value"));
         yield* coresShort("AWS", group, largest, {
           what: first.spot ? "vCPUs for spot" : "vCPUs",
@@ -183,8 +183,7 @@ export const quotaQuestions: readonly Question<AwsNeeds>[] = [
       );
       const { limit } = await quotaOf(ask, "vpc", "L-FE5A380F");
       for (const { inputs } of gateways) {
-        const subnet = resourceOfId(program, inputs.subnetId);
-        const zone = textOf(subnet?.outputs.availabilityZone) ?? "";
+        const zone = textOf(resourceOfId(program, inputs.subnetId)?.outputs.availabilityZone) ?? "";
         yield* shortOf({
           what: `NAT gateways in ${zone}`,
           quota: "L-FE5A380F",

@@ -19,8 +19,7 @@ export const ask = <Program extends Resources>(
 /** What is left of a scale set's roll: its update answers after it, and what it left out keeps the older model. */
 export async function rollProblems(ask: Ask, id: string): Promise<readonly string[]> {
   const at = `${id}/virtualMachines?api-version=2024-07-01`;
-  const found = await ask("Microsoft.Compute/virtualMachineScaleSets/virtualMachines/read", at);
-  return found
+  return (await ask("Microsoft.Compute/virtualMachineScaleSets/virtualMachines/read", at))
     .list("value")
     .filter((each) => each.is("properties.latestModelApplied", false))
     .map((each) => `machine ${each.text("instanceId")} has an older model`);

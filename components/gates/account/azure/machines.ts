@@ -41,12 +41,11 @@ const marketRight = "Microsoft.Compute/locations/publishers/artifacttypes/offers
  * disk"; Azure documentation, supported OS images for remote NVMe): an image without that feature knows SCSI alone.
  */
 function* bootOf(image: Reply, name: string, size: string, sku: Reply | undefined, mend: string): Generator<Objection> {
-  const feature = image.find("properties.features", "name", "DiskControllerTypes");
   for (const [what, has, knows, how] of [
     [
       "disk controllers",
       capability(sku, "DiskControllerTypes") || "SCSI",
-      feature?.text("value") ?? "SCSI",
+      image.find("properties.features", "name", "DiskControllerTypes")?.text("value") ?? "SCSI",
       ", of a definition with --features DiskControllerTypes=SCSI,NVMe",
     ],
     ["generations", capability(sku, "HyperVGenerations"), image.text("properties.hyperVGeneration"), ""],
@@ -112,15 +111,13 @@ async function* ofMarket(
   has: Reply | undefined,
   mend: string,
 ): AsyncGenerator<Objection> {
-  const reference = mapOf(mapOf(machine.profile.storageProfile).imageReference);
   const [publisher, offer, sku, version] = ["publisher", "offer", "sku", "version"].map((key) =>
-    textOf(reference[key]),
+    textOf(mapOf(mapOf(machine.profile.storageProfile).imageReference)[key]),
   );
   const name = `${offer} ${sku}`;
   const at = `${needs.subscription}/providers/Microsoft.Compute/locations/${needs.region}/publishers/${publisher}/artifacttypes/vmimage/offers/${offer}/skus/${sku}/versions`;
-  const found = await ask(marketRight, path(at, "2024-07-01"), /NotFound$/);
   // By number, part by part.
-  const versions = found
+  const versions = (await ask(marketRight, path(at, "2024-07-01"), /NotFound$/))
     .list("")
     .map((each) => each.text("name"))
     .sort(new Intl.Collator("en", { numeric: true }).compare);

@@ -8,8 +8,7 @@ type Provider = "Compute" | "Network";
 
 async function usagesOf(ask: Ask, { subscription, region }: AzureNeeds, provider: Provider): Promise<readonly Reply[]> {
   const at = `${subscription}/providers/Microsoft.${provider}/locations/${region}/usages`;
-  const found = await ask(`Microsoft.${provider}/locations/usages/read`, path(at, "2024-07-01"));
-  return found.list("value");
+  return (await ask(`Microsoft.${provider}/locations/usages/read`, path(at, "2024-07-01"))).list("value");
 }
 
 /** Machines of one size: this cluster's, or those that go. */
@@ -24,8 +23,7 @@ async function running(ask: Ask, { group, goes, cluster }: AzureNeeds): Promise<
   const all: Running[] = [];
   for (const kind of ["virtualMachineScaleSets", "virtualMachines"]) {
     const at = path(`${group.id}/providers/Microsoft.Compute/${kind}`, "2024-07-01");
-    const found = await ask(`Microsoft.Compute/${kind}/read`, at, /NotFound$/);
-    for (const each of found.list("value")) {
+    for (const each of (await ask(`Microsoft.Compute/${kind}/read`, at, /NotFound$/)).list("value")) {
       // An existing group may have another cluster's.
       const isOwn =
         goes === undefined ? each.text("tags.fenestra:cluster", "") === cluster : each.text("name", "") === goes;
@@ -101,7 +99,7 @@ export const quotaQuestions: readonly Question<AzureNeeds>[] = [
       const own = await running(ask, needs);
       const isNamed = namesOf(needs.program);
       const familyOf = (size = ""): string => skuOf(size)?.text("family", "") ?? "";
-      const quotasOf = ({ spot, sizes: [size] }: AzureMachine): readonly string[] =>
+      const quotasOf = ({ spot, sizes: [size] }: AzureMachine) =>
         spot ? ["lowPriorityCores"] : ["cores", familyOf(size)];
       for (const quota of new Set(needs.machines.flatMap(quotasOf))) {
         const found = usages.find((each) => each.text("name.value").toLowerCase() === quota.toLowerCase());
@@ -113,13 +111,13 @@ export const quotaQuestions: readonly Question<AzureNeeds>[] = [
         const vcpus = ({ sizes: [size = ""] }: AzureMachine): number => vcpusOf(skuOf(size));
         const sizes = new Set(group.flatMap((each) => each.sizes.map((size) => size.toLowerCase())));
         // One that goes may have another size; others count where they are needed again.
-        const isCounted = ({ size, isSpot }: Running): boolean =>
+        const isCounted = ({ size, isSpot }: Running) =>
           isSpot === (quota === "lowPriorityCores") &&
           (needs.goes === undefined
             ? sizes.has(size.toLowerCase())
             : isSpot || quota === "cores" || quota === familyOf(size));
-        const leaves = ({ name }: Running): boolean => needs.goes === undefined && !isNamed(name);
-        const coresOf = (all: readonly Running[]): number =>
+        const leaves = ({ name }: Running) => needs.goes === undefined && !isNamed(name);
+        const coresOf = (all: readonly Running[]) =>
           all.reduce((sum, { size, count }) => sum + count * vcpusOf(skuOf(size)), 0);
         const ownCores = coresOf(own.filter(isCounted));
         yield* coresShort("Azure", group, vcpus, {
