@@ -135,22 +135,19 @@ export class AddOn extends pulumi.ComponentResource {
     const staged = args.manifests.toSorted((a, b) => stageOf(a.kind) - stageOf(b.kind));
     for (const manifest of staged) {
       const earlier = staged.filter((other) => stageOf(other.kind) < stageOf(manifest.kind));
-      const before = earlier.map((other) => made.get(other)).filter((object) => object !== undefined);
-      const gone =
-        args.deletedWith !== undefined && !ownsCloudResources(manifest) ? { deletedWith: args.deletedWith } : {};
       made.set(
         manifest,
         createObject(objectName(name, manifest), manifest.kind, withFieldManager(unawaited(patient(manifest))), {
           parent: this,
-          dependsOn: [...(args.after ?? []), ...before],
-          ...gone,
+          dependsOn: [...(args.after ?? []), ...earlier.flatMap((other) => made.get(other) ?? [])],
+          ...(args.deletedWith !== undefined && !ownsCloudResources(manifest) ? { deletedWith: args.deletedWith } : {}),
           ...outliving(manifest),
           ...timeouts(manifest),
           ...replacedOnChange(manifest),
         }),
       );
     }
-    this.objects = args.manifests.map((manifest) => made.get(manifest)).filter((object) => object !== undefined);
+    this.objects = args.manifests.flatMap((manifest) => made.get(manifest) ?? []);
     this.registerOutputs();
   }
 }

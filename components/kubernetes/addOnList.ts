@@ -60,7 +60,7 @@ export interface RenderedAddOn {
 
 /** The add-ons of a cluster in the order of creation. */
 export function addOnOrder(spec: ClusterSpec, values: InClusterValues): readonly RenderedAddOn[] {
-  const isOn = (setting: keyof typeof spec.addons): boolean =>
+  const isOn = (setting: keyof typeof spec.addons) =>
     spec.addons[setting] !== undefined && spec.addons[setting] !== false;
   const made = addOnList
     .filter(({ settings }) => settings?.some(isOn) ?? true)

@@ -10,11 +10,9 @@ import { defaultRelease, minors, otherReleases, pauseImage, versionFor, versions
  */
 const { images } = versions;
 
-type ImageName = keyof typeof images;
-
 export type ImageSource = Pick<ClusterSpec, "artifacts"> & { readonly kubernetes: { readonly version: string } };
 
-export function image(spec: ImageSource, name: ImageName, os: "linux" | "windows" = "linux"): string {
+export function image(spec: ImageSource, name: keyof typeof images, os: "linux" | "windows" = "linux"): string {
   const version = versionFor(images[name], spec.kubernetes.version, os);
   return requireArtifact(spec.artifacts, { name, version, os }).url;
 }
@@ -37,7 +35,7 @@ interface VerifyImages {
 export function verifyImages(lock: readonly Artifact[] = readArtifactLock()): VerifyImages {
   const name = "registry.k8s.io/e2e-test-images/agnhost";
   const { recent, windows2019 } = otherReleases[name];
-  const agnhost = (version: string): string => requireArtifact(lock, { name, version, os: "linux" }).url;
+  const agnhost = (version: string) => requireArtifact(lock, { name, version, os: "linux" }).url;
   return {
     probePod: (release) => agnhost(release?.upstreamSupported === false ? windows2019 : recent),
     hostProcess: image(

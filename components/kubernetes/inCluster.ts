@@ -153,7 +153,7 @@ export class InCluster extends pulumi.ComponentResource {
   }
 
   #made(entries: readonly AddOnEntry[]): readonly AddOn[] {
-    return entries.map((entry) => this.#addOns.get(entry)).filter((addOn) => addOn !== undefined);
+    return entries.flatMap((entry) => this.#addOns.get(entry) ?? []);
   }
 }
 

@@ -87,7 +87,6 @@ export type PodSpec = Plain<kubernetes.types.input.core.v1.PodSpec>;
 export type Container = Plain<kubernetes.types.input.core.v1.Container>;
 export type Volume = Plain<kubernetes.types.input.core.v1.Volume>;
 export type Toleration = Plain<kubernetes.types.input.core.v1.Toleration>;
-type Subject = Plain<kubernetes.types.input.rbac.v1.Subject>;
 export type Schema = Plain<kubernetes.types.input.apiextensions.v1.JSONSchemaProps>;
 export type PolicyRule = Plain<kubernetes.types.input.rbac.v1.PolicyRule>;
 
@@ -194,13 +193,16 @@ export function boundClusterRole({ name: account, namespace }: Account, name: st
   return clusterBinding(name, role, [{ kind: "ServiceAccount", name: account, namespace }]);
 }
 
-export function clusterBinding(name: string, role: string, subjects: Subject[]): Manifest {
-  const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: role };
+export function clusterBinding(
+  name: string,
+  role: string,
+  subjects: Plain<kubernetes.types.input.rbac.v1.Subject>[],
+): Manifest {
   return {
     apiVersion: "rbac.authorization.k8s.io/v1",
     kind: "ClusterRoleBinding",
     metadata: { name },
-    roleRef,
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: role },
     subjects,
   };
 }

@@ -106,7 +106,6 @@ function buildValues(spec: ClusterSpec, os: WindowsFacts): Values {
 function clusterValues(spec: ClusterSpec) {
   const { addons, artifacts, cloud, facts } = spec;
   const name = "registry.k8s.io/e2e-test-images/agnhost";
-  const agnhost = { name, version: otherReleases[name].recent, os: "linux" } as const;
   const [account] = addons.gmsa?.credentialSpecs ?? [];
   // Windows PowerShell cannot sign requests to S3; the machines' scripts can.
   const signer = facts.access.signsObjects
@@ -115,7 +114,7 @@ function clusterValues(spec: ClusterSpec) {
   return {
     ...logMonitorValues(spec),
     HOST_PROCESS: image(spec, "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image", "windows"),
-    AGNHOST: requireArtifact(artifacts, agnhost).url,
+    AGNHOST: requireArtifact(artifacts, { name, version: otherReleases[name].recent, os: "linux" }).url,
     WEB_SERVER: readFileSync(own("winWebserver.ps1"), "utf8"),
     // Who sets the number owns the field: with an autoscaler the next server-side apply would end in a conflict
     // (pulumi/pulumi-kubernetes#2491).

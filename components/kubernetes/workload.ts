@@ -201,13 +201,11 @@ interface CustomKind {
 }
 
 export function customResource({ group, kind, plural, scope, approval }: CustomKind, schema: Schema): Manifest {
-  const subresources =
-    schema.properties !== undefined && "status" in schema.properties ? { subresources: { status: {} } } : {};
   const version = {
     name: "v1",
     served: true,
     storage: true,
-    ...subresources,
+    ...(schema.properties !== undefined && "status" in schema.properties ? { subresources: { status: {} } } : {}),
     schema: { openAPIV3Schema: { type: "object", ...schema } },
   };
   return {

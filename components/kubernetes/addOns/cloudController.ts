@@ -103,7 +103,16 @@ function cloudControllerManifests(
   if (azure && configuration === undefined)
     throw new RangeError("the cloud controller on Azure needs a cloud configuration");
   return [
-    ...(configuration === undefined ? [] : [cloudConfigManifest(configuration)]),
+    ...(configuration === undefined
+      ? []
+      : [
+          {
+            apiVersion: "v1",
+            kind: "Secret",
+            metadata: { name: cloudConfigSecret, namespace: "kube-system" },
+            stringData: { "cloud-config": configuration },
+          } as const,
+        ]),
     serviceAccount(controller),
     ...clusterRights(controller, "system:cloud-controller-manager", cloudControllerRules),
     ...namespaceRights(controller, controller.name, leaseRules("cloud-controller-manager")),
@@ -133,13 +142,6 @@ function awsController(spec: ClusterSpec, nodeEndpoint: Text): Manifest {
     },
   });
 }
-
-const cloudConfigManifest = (configuration: Text): Manifest => ({
-  apiVersion: "v1",
-  kind: "Secret",
-  metadata: { name: cloudConfigSecret, namespace: "kube-system" },
-  stringData: { "cloud-config": configuration },
-});
 
 function azureController(spec: ClusterSpec, nodeEndpoint: Text): Manifest {
   return daemonSet(controller, {
@@ -185,7 +187,6 @@ function nodeManager(spec: ClusterSpec, os: "linux" | "windows", nodeEndpoint: T
     name: linux ? "cloud-node-manager" : "cloud-node-manager-windows",
     namespace: "kube-system",
   };
-  const onLinux = { nodeSelector: linuxOnly, tolerations: everyTaint, hostNetwork: true };
   const api = linux ? undefined : apiByFile(account, nodeEndpoint);
   return [
     serviceAccount(account),
@@ -195,7 +196,7 @@ function nodeManager(spec: ClusterSpec, os: "linux" | "windows", nodeEndpoint: T
     ]),
     ...(api === undefined ? [] : [api.manifest]),
     daemonSet(account, {
-      ...(linux ? onLinux : hostProcessPod),
+      ...(linux ? { nodeSelector: linuxOnly, tolerations: everyTaint, hostNetwork: true } : hostProcessPod),
       ...api?.pod,
       container: {
         image: image(spec, "mcr.microsoft.com/oss/v2/kubernetes/azure-cloud-node-manager", os),

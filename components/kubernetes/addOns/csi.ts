@@ -32,13 +32,9 @@ import { type ApiByFile, apiByFile, apiByName } from "./nodeAgents.ts";
 const socketFolder = { name: "socket", mountPath: "/csi" };
 const address = "--csi-address=/csi/csi.sock";
 
-type HttpGet = NonNullable<Container["livenessProbe"]>["httpGet"];
-
-const localhost = "127.0.0.1";
-
 /** Where a container is probed; on the host network by the kubelet alone. */
-function health(port: number, hostNetwork: boolean): { readonly flag: string; readonly httpGet: HttpGet } {
-  const host = hostNetwork ? { host: localhost } : {};
+function health(port: number, hostNetwork: boolean) {
+  const host = hostNetwork ? { host: "127.0.0.1" } : {};
   return { flag: `--http-endpoint=${host.host ?? ""}:${port}`, httpGet: { path: "/healthz", port, ...host } };
 }
 
@@ -216,7 +212,6 @@ function windowsNodePod(
     resources: small("10m", "40Mi", "150Mi"),
   });
   const prober = sidecar("liveness-probe", sidecars.livenessProbe, "livenessprobe.exe", []);
-  const drivers = windows.healthPort === undefined ? [driver] : watched(driver, prober, windows.healthPort, true);
   const register = sidecar("node-driver-registrar", sidecars.registrar.windows, "csi-node-driver-registrar.exe", [
     `--kubelet-registration-path=${folder}\\csi.sock`,
     `--plugin-registration-path=${windowsPaths.kubeletState}\\plugins_registry\\`,
@@ -237,7 +232,7 @@ function windowsNodePod(
       },
     ],
     containers: [
-      ...drivers,
+      ...(windows.healthPort === undefined ? [driver] : watched(driver, prober, windows.healthPort, true)),
       windows.registrarPort === undefined ? register : registrar(register, windows.registrarPort, true),
     ],
   };

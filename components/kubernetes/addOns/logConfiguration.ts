@@ -160,7 +160,7 @@ function files(
  * UTC, and a Windows node writes the time of its zone.
  */
 function containers(folder: string, separator: string) {
-  const of = (pattern: string): string => [folder, ...pattern.split("/")].join(separator);
+  const of = (pattern: string) => [folder, ...pattern.split("/")].join(separator);
   const found = files(
     "container",
     [of("*/*/*.log"), of("*/*/*.log.????????-??????")],
@@ -223,10 +223,6 @@ function journal(units: readonly string[]) {
   };
 }
 
-function channel(name: string) {
-  return { channel: name, ignore_channel_errors: true, ...reading, attributes: { "fenestra.log": "event" } };
-}
-
 function receivers(
   spec: ClusterSpec,
   collector: LogCollector,
@@ -242,7 +238,7 @@ function receivers(
             .toLowerCase()
             .replace(/^microsoft-windows-/, "")
             .replaceAll("/", "-")}`,
-          channel(name),
+          { channel: name, ignore_channel_errors: true, ...reading, attributes: { "fenestra.log": "event" } },
         ]),
       ),
     };
@@ -264,8 +260,6 @@ const podAttributes = {
   },
   pod_association: [{ sources: [{ from: "resource_attribute", name: "k8s.pod.uid" }] }],
 };
-
-const queue = { storage: "file_storage", sizer: "bytes", queue_size: 256 * 1024 * 1024, block_on_overflow: true };
 
 /** Configuration of the collector of some nodes, as YAML. */
 export function logConfiguration(spec: ClusterSpec, collector: LogCollector, settings: LogSettings): string {
@@ -299,7 +293,13 @@ export function logConfiguration(spec: ClusterSpec, collector: LogCollector, set
           ...exporter,
           timeout: "30s",
           retry_on_failure: { enabled: true, max_elapsed_time: "0s" },
-          sending_queue: { ...queue, batch: { flush_timeout: "5s", ...batch } },
+          sending_queue: {
+            storage: "file_storage",
+            sizer: "bytes",
+            queue_size: 256 * 1024 * 1024,
+            block_on_overflow: true,
+            batch: { flush_timeout: "5s", ...batch },
+          },
         },
       },
       service: {

@@ -94,14 +94,13 @@ function containerParts(
   configuration: string,
   identity: LogIdentity | undefined,
 ): ContainerParts {
-  const headers = otlp?.headers ?? [];
   const token = { audience: tokenFacts[spec.cloud].audience, expirationSeconds: identityTokenSeconds, path: "token" };
   const limit = collectorMebibytes.container[collector === "windows" ? "windows" : "linux"];
   return {
     env: [
       // A collector reads its configuration only at its start.
       { name: "CONFIGURATION", value: createHash("sha256").update(configuration).digest("hex").slice(0, 16) },
-      ...headers.map(({ secret, key }, index) => ({
+      ...(otlp?.headers ?? []).map(({ secret, key }, index) => ({
         name: headerVariable(index),
         valueFrom: { secretKeyRef: { name: secret, key } },
       })),

@@ -135,11 +135,18 @@ export const exporters: AddOnEntry = {
 /** Prometheus exporters for the nodes of both systems, each with a Service. */
 function exporterManifests(spec: ClusterSpec): readonly Manifest[] {
   const hasWindows = spec.windows.length > 0;
-  const accounts = [linux, ...(hasWindows ? [windows] : [])];
   return [
     linuxExporter(spec),
-    ...(hasWindows ? [windowsConfiguration, windowsExporter(spec)] : []),
-    ...accounts.map(metricsService),
+    ...(hasWindows
+      ? [
+          configMap(
+            { name: "windows-exporter-config", namespace: monitoringNamespace },
+            { "config.yml": "collectors:\n  enabled: '[defaults],container'\n" },
+          ),
+          windowsExporter(spec),
+        ]
+      : []),
+    ...[linux, ...(hasWindows ? [windows] : [])].map(metricsService),
   ];
 }
 
@@ -184,11 +191,6 @@ function linuxExporter(spec: ClusterSpec): Manifest {
     ],
   });
 }
-
-const windowsConfiguration = configMap(
-  { name: "windows-exporter-config", namespace: monitoringNamespace },
-  { "config.yml": "collectors:\n  enabled: '[defaults],container'\n" },
-);
 
 /** Unlike upstream's it tolerates the taint of Windows nodes (prometheus-community/windows_exporter: kubernetes/). */
 function windowsExporter(spec: ClusterSpec): Manifest {

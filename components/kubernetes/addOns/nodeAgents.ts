@@ -60,7 +60,7 @@ export interface ApiByFile {
 export function apiByFile(account: Account, nodeEndpoint: Text): ApiByFile {
   const file = "kubeconfig";
   const named = { name: `${account.name}-${file}`, namespace: account.namespace };
-  const content = (host: string): string =>
+  const content = (host: string) =>
     kubeconfigOf({ server: `https://${host}:${ports.api}`, "certificate-authority": "ca.crt" }, { tokenFile: "token" });
   const sources = [...tokenSources, { configMap: { name: named.name, items: [{ key: file, path: file }] } }];
   return {

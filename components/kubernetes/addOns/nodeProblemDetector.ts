@@ -69,7 +69,15 @@ function nodeProblemDetectorManifests(spec: ClusterSpec, nodeEndpoint: Text): re
       : [
           serviceAccount(windows),
           boundClusterRole(windows, "fenestra:node-problem-detector-windows", "system:node-problem-detector"),
-          windowsConfiguration(),
+          configMap(
+            windows,
+            Object.fromEntries(
+              checkedComponents.map((name) => [
+                `health-checker-${name}.json`,
+                `${JSON.stringify(windowsCheck(name), null, 2)}\n`,
+              ]),
+            ),
+          ),
           windowsDetector(spec, nodeEndpoint),
         ]),
   ];
@@ -123,14 +131,6 @@ function windowsCheck(component: CheckedComponent) {
       },
     ],
   };
-}
-
-function windowsConfiguration(): Manifest {
-  const files = checkedComponents.map((name) => [
-    `health-checker-${name}.json`,
-    `${JSON.stringify(windowsCheck(name), null, 2)}\n`,
-  ]);
-  return configMap(windows, Object.fromEntries(files));
 }
 
 function windowsDetector(spec: ClusterSpec, nodeEndpoint: Text): Manifest {

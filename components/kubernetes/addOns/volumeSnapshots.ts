@@ -1,4 +1,3 @@
-import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import type { AddOnEntry } from "../addOnEntry.ts";
 import { image } from "../images.ts";
 import {
@@ -31,7 +30,15 @@ export const volumeSnapshots: AddOnEntry = {
     serviceAccount(account),
     ...clusterRights(account, "fenestra:snapshot-controller", rules),
     ...namespaceRights(account, account.name, leaseRules("snapshot-controller-leader")),
-    ...controller(spec),
+    ...replicated(account, controllerReplicas(spec), {
+      ...onControlPlane,
+      container: {
+        image: image(spec, "registry.k8s.io/sig-storage/snapshot-controller"),
+        args: ["--leader-election=true", "--v=2"],
+        securityContext: unprivileged(65534),
+        resources: small("10m", "20Mi", "256Mi"),
+      },
+    }),
   ],
 };
 
@@ -159,15 +166,3 @@ export const snapshotterRules: PolicyRule[] = [
   rule(group, ["volumesnapshotcontents"], ["get", "list", "watch", "update", "patch"]),
   rule(group, ["volumesnapshotcontents/status"], ["update", "patch"]),
 ];
-
-function controller(spec: ClusterSpec): readonly Manifest[] {
-  return replicated(account, controllerReplicas(spec), {
-    ...onControlPlane,
-    container: {
-      image: image(spec, "registry.k8s.io/sig-storage/snapshot-controller"),
-      args: ["--leader-election=true", "--v=2"],
-      securityContext: unprivileged(65534),
-      resources: small("10m", "20Mi", "256Mi"),
-    },
-  });
-}

@@ -168,8 +168,7 @@ const halves: Readonly<Record<WindowsFacts["name"], readonly string[]>> = {
 /** Every release whose images are recognised. */
 export const imageReleases: readonly ImageRelease[] = [
   ...windowsReleases.map(({ name, build, imageTag }) => {
-    const year = name.replace("windows-", "");
-    return { name, build, tags: [imageTag], versions: [year, ...halves[name]] };
+    return { name, build, tags: [imageTag], versions: [name.replace("windows-", ""), ...halves[name]] };
   }),
   ...others.map(([name, build, tags, versions]) => ({ name, build: `10.0.${build}`, tags, versions })),
 ];
@@ -220,8 +219,9 @@ const releasesExpression = `(${named(withPools)}) + (variables.names.matches(${t
 export function runtimeClassFacts(spec: Pick<ClusterSpec, "pools" | "windows">): readonly RuntimeClassFacts[] {
   return spec.windows.flatMap((os) => {
     const hyperV = spec.pools.some((pool) => pool.os === "windows" && pool.release.name === os.name && pool.hyperV);
-    const classes = [runtimeClass(os, "process"), hyperV ? runtimeClass(os, "hyperv") : undefined];
-    return classes.filter((facts) => facts !== undefined);
+    return [runtimeClass(os, "process"), hyperV ? runtimeClass(os, "hyperv") : undefined].flatMap(
+      (facts) => facts ?? [],
+    );
   });
 }
 

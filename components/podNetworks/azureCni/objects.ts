@@ -20,7 +20,6 @@ const files = {
  * host route for each pod and no bridge (cni/azure-linux.conflist).
  */
 export const azureCniManifests: PodNetworkManifests = ({ artifacts, kubernetes }) => {
-  const version = versions.networks["azure-cni"][name];
   return [
     daemonSet(installer, {
       nodeSelector: linuxOnly,
@@ -30,7 +29,7 @@ export const azureCniManifests: PodNetworkManifests = ({ artifacts, kubernetes }
       initContainers: [
         {
           name: "install",
-          image: requireArtifact(artifacts, { name, version, os: "linux" }).url,
+          image: requireArtifact(artifacts, { name, version: versions.networks["azure-cni"][name], os: "linux" }).url,
           command: ["/dropgz", "deploy", ...Object.entries(files).flatMap(([file, path]) => [file, "-o", path])],
           volumeMounts: [
             { name: "plugins", mountPath: "/opt/cni/bin" },
