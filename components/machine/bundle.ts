@@ -55,8 +55,7 @@ export function isFetched({ path }: PayloadFile): boolean {
 export function scriptsObject({ kind, files, entry }: MachinePayload): ScriptsObject {
   const content = archive(files.filter(isFetched), entry);
   const sha256 = createHash("sha256").update(content).digest("hex");
-  const folder = scriptsFolders[kind === "windows" ? "windows" : "linux"];
-  return { key: `${folder}/${sha256}.json`, sha256, content };
+  return { key: `${scriptsFolders[kind === "windows" ? "windows" : "linux"]}/${sha256}.json`, sha256, content };
 }
 
 /** The archive of files. Whitespace of JSON files is dropped. */

@@ -43,7 +43,7 @@ const imagePullProgressTimeout = "30m";
  */
 export function containerdConfig({ os, pauseImage, hyperV = false }: ContainerdArgs): string {
   const paths = containerdPaths[os];
-  const text = (value: string): string => `'${value}'`;
+  const text = (value: string) => `'${value}'`;
   return [
     "version = 3",
     `root = ${text(paths.root)}`,

@@ -7,11 +7,9 @@ import { windowsPaths } from "./windows/paths.ts";
 
 export type { PayloadFile };
 
-type MachineKind = "control-plane" | "linux" | "windows";
-
 /** Everything that a machine receives: its files and its entry point. Contains no secret. */
 export interface MachinePayload {
-  readonly kind: MachineKind;
+  readonly kind: "control-plane" | "linux" | "windows";
   /** Files in the order they are written; paths are unique. */
   readonly files: readonly PayloadFile[];
   /** Path of the file that starts the bootstrap; one of `files`. */
@@ -111,9 +109,8 @@ export function userFiles(
   pool: UserScripts,
   paths: Readonly<Record<"before" | "after" | "patch", string>>,
 ): readonly PayloadFile[] {
-  const contents = { before: pool.beforeJoin, after: pool.afterJoin, patch: annotationPatch(pool) };
   return (["before", "after", "patch"] as const).flatMap((name): PayloadFile[] => {
-    const content = contents[name];
+    const content = { before: pool.beforeJoin, after: pool.afterJoin, patch: annotationPatch(pool) }[name];
     return content === undefined ? [] : [{ path: paths[name], content }];
   });
 }

@@ -33,11 +33,10 @@ interface RegistryMirrorArgs {
  * not. A registry's token service gets it too (containerd: core/remotes/docker/config/hosts.go, WithAuthHeader).
  */
 export function registryMirrorFiles({ os, registries, credentials }: RegistryMirrorArgs): readonly PayloadFile[] {
-  const separator = os === "windows" ? "\\" : "/";
   return [...new Set([...Object.keys(registries), ...credentials.registries])]
     .sort()
     .map((registry) => ({
-      path: [registryConfigDir[os], registryFolder(os, registry), "hosts.toml"].join(separator),
+      path: [registryConfigDir[os], registryFolder(os, registry), "hosts.toml"].join(os === "windows" ? "\\" : "/"),
       content: [
         ...serverLines(registry),
         ...hostsOf(registries, credentials, registry).flatMap((url) =>

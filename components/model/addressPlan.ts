@@ -91,8 +91,7 @@ export function zoneAt<Zone>(zones: readonly Zone[], place = 0): Zone {
 
 /** The start of a slot: machines' addresses do not depend on the size. */
 function controlPlaneRange(shared: Cidr, slot: number, prefix: number): Cidr {
-  const sixteenth = subnet(shared, 4, 8 + slot);
-  return { first: sixteenth.first, prefix };
+  return { first: subnet(shared, 4, 8 + slot).first, prefix };
 }
 
 /**

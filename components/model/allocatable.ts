@@ -36,8 +36,7 @@ function curveMib(memoryGib: number): number {
   let below = 0;
   let total = 0;
   for (const { upToGib, share } of memorySteps) {
-    const part = Math.max(0, Math.min(memoryGib, upToGib) - below);
-    total += part * share;
+    total += Math.max(0, Math.min(memoryGib, upToGib) - below) * share;
     below = upToGib;
   }
   return Math.ceil(total * 1024);
@@ -176,7 +175,7 @@ const less = (a: Room, b: Room): Room => ({
 /** What the scheduler counts a pod as (kubernetes/kubernetes: component-helpers/resource, `PodRequests`). */
 export function requestsOf({ containers, initContainers = [] }: Sized): Room {
   const each = ({ resources }: Requesting): Room => roomIn({ ...resources?.limits, ...resources?.requests });
-  const stays = ({ restartPolicy }: Requesting): boolean => restartPolicy === "Always";
+  const stays = ({ restartPolicy }: Requesting) => restartPolicy === "Always";
   const rooms = [sum([...containers, ...initContainers.filter(stays)].map(each)), ...initContainers.map(each)];
   return { cpu: Math.max(...rooms.map(({ cpu }) => cpu)), memory: Math.max(...rooms.map(({ memory }) => memory)) };
 }

@@ -191,8 +191,7 @@ function movesAlone({ name, version, replaces = [] }: Row, own: readonly Row[], 
   const left = replaces.filter((each) => each !== version).map(releaseOf);
   const partners = own.filter((each) => partnersOf(name).includes(each.name) && left.includes(releaseOf(each.version)));
   return partners.some((each) => {
-    const now = placed.find((one) => isInPlaceOf(one, each)) ?? each;
-    return releaseOf(now.version) !== release;
+    return releaseOf((placed.find((one) => isInPlaceOf(one, each)) ?? each).version) !== release;
   });
 }
 

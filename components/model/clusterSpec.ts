@@ -107,8 +107,7 @@ function workloadIdentity(config: StackConfig): ClusterSpec["workloadIdentity"] 
 
 function withPauseImage(lock: readonly Artifact[], url: string | undefined): readonly Artifact[] {
   if (url === undefined) return lock;
-  const digest = url.replace(/.*:/, "");
-  return lock.map((row) => (row.name === pauseName ? { ...row, url, digest } : row));
+  return lock.map((row) => (row.name === pauseName ? { ...row, url, digest: url.replace(/.*:/, "") } : row));
 }
 
 function kubernetesOf({ kubernetes, network }: StackConfig): ClusterSpec["kubernetes"] {

@@ -104,7 +104,7 @@ export function credentialsDocument(settings: LoginSettings): string | undefined
  * interpret.
  */
 function userInfo({ username, password }: Login): string {
-  const encoded = (text: string): string =>
+  const encoded = (text: string) =>
     encodeURIComponent(text).replaceAll(/[!'()*~]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`);
   return `${encoded(username)}:${encoded(password)}`;
 }
@@ -114,13 +114,11 @@ function basic({ username, password }: Login): string {
   return Buffer.from(`${username}:${password}`).toString("base64");
 }
 
-type Settings = StackConfig["addons"];
-
 /** Add-ons whose default follows from the rest of the stack file. */
 type Decided = "autoscaler" | "samples";
 
 /** In-cluster add-ons with every default decided. */
-export type AddOns = Readonly<Omit<Settings, Decided> & Record<Decided, boolean>>;
+export type AddOns = Readonly<Omit<StackConfig["addons"], Decided> & Record<Decided, boolean>>;
 
 export function addOns({ addons, pools, environment }: Pick<StackConfig, "addons" | "environment" | "pools">): AddOns {
   return {

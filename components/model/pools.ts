@@ -166,7 +166,6 @@ export function poolScheduling(
 ): PoolScheduling {
   const os = operatingSystem(pool.os);
   const windows = os.family === "windows";
-  const taints: Taint[] = [...(windows ? [windowsTaint] : []), ...pool.taints];
   return {
     kubeletLabels: {
       [poolLabel]: group,
@@ -179,7 +178,7 @@ export function poolScheduling(
       "kubernetes.io/arch": size.arch,
       ...(windows && { [buildLabel]: os.build }),
     },
-    taints,
+    taints: [...(windows ? [windowsTaint] : []), ...pool.taints],
     runtimeClass: runtimeClass(os, "process"),
   };
 }
@@ -245,8 +244,8 @@ export function groupSize(pool: PoolSpec): {
  */
 export function rollPercents(pool: PoolSpec): { readonly surge: number; readonly unavailable: number } {
   const most = Math.max(1, groupSize(pool).maxSize);
-  const ofMachines = (count: number): number => Math.min(100, Math.ceil((100 * count) / most));
-  const percent = (amount: string | number): number =>
+  const ofMachines = (count: number) => Math.min(100, Math.ceil((100 * count) / most));
+  const percent = (amount: string | number) =>
     typeof amount === "number" ? ofMachines(amount) : Number.parseInt(amount, 10);
   const { maxSurge = "10%", maxUnavailable = 0 } = pool.update ?? {};
   const unavailable = percent(maxUnavailable);

@@ -128,12 +128,11 @@ export function showProblem(problem: Problem): string {
   const secret = hidesValue(problem.path) && !isName(problem);
   const given = problem.remedy ?? (secret ? undefined : beyondAscii(problem.value));
   const remedy = secret && quotes(given, problem.value) ? undefined : given;
-  const found = secret && problem.value !== undefined ? "not shown" : showValue(problem.value);
   const lines = [problem.message, problem.allowed, ...(remedy === undefined ? [] : [remedy])].map(withoutLogins);
   const [message, allowed, fix] = lines;
   return [
     `${problem.path}: ${message}`,
-    `    found:   ${found}`,
+    `    found:   ${secret && problem.value !== undefined ? "not shown" : showValue(problem.value)}`,
     `    allowed: ${allowed}`,
     ...(fix === undefined ? [] : [`    fix:     ${fix}`]),
   ].join("\n");

@@ -92,7 +92,7 @@ export function namedVersions(
 /** The versions of a name, each with its system where there is one for each. */
 function versionsIn(tree: VersionTree, minor?: string, os?: string): readonly Omit<NamedVersion, "name">[] {
   if (typeof tree === "string") return [{ version: tree, ...(os !== undefined && { os }) }];
-  const isOther = (key: string): boolean => minor !== undefined && /^\d/.test(key) && key !== minor;
+  const isOther = (key: string) => minor !== undefined && /^\d/.test(key) && key !== minor;
   return Object.entries(tree)
     .filter(([key]) => !isOther(key))
     .flatMap(([key, own]) => versionsIn(own, minor, key === "linux" || key === "windows" ? key : undefined));
@@ -194,8 +194,7 @@ const machineComponents = {
 
 /** Releases whose programs for both systems are all in the lock file, oldest first. */
 export function selectableVersions(lock: readonly Artifact[]): readonly string[] {
-  const versions = new Set(lock.filter(({ name }) => name === "kubelet").map(({ version }) => version));
-  return [...versions]
+  return [...new Set(lock.filter(({ name }) => name === "kubelet").map(({ version }) => version))]
     .filter((version) => minorFacts(version) !== undefined)
     .filter((version) =>
       (["linux", "windows"] as const).every((os) =>
@@ -217,13 +216,15 @@ export function compareVersions(a: string, b: string): number {
 
 export type MachineRole = "control-plane" | "linux" | "windows";
 
-type MachineArtifacts = Readonly<Record<string, Artifact>>;
-
 /**
  * Every file that a machine of this role downloads whatever the pod network. @throws RangeError when the release is not
  * supported
  */
-export function machineArtifacts(lock: readonly Artifact[], version: string, role: MachineRole): MachineArtifacts {
+export function machineArtifacts(
+  lock: readonly Artifact[],
+  version: string,
+  role: MachineRole,
+): Readonly<Record<string, Artifact>> {
   requireMinor(version);
   const { components } = versions;
   const os = role === "windows" ? "windows" : "linux";

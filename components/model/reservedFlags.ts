@@ -150,14 +150,11 @@ const namesFile = /^(?!runtime-config$).*-(?:file|folder|dir|config|kubeconfig|m
 
 /** Why Fenestra keeps a flag to itself; `undefined` when a stack file may set it. */
 export function reservedFlagReason(program: ControlPlaneProgram, flag: string): string | undefined {
-  const found = own[program].find(([flags]) => flags.split(" ").some((pattern) => fits(pattern, flag)));
+  const found = own[program].find(([flags]) =>
+    flags.split(" ").some((pattern) => new RegExp(`^${pattern.replaceAll("*", ".*")}$`).test(flag)),
+  );
   if (found !== undefined) return found[1];
   return namesFile.test(flag) ? "it names a file; a machine has only those that Fenestra writes" : undefined;
-}
-
-function fits(pattern: string, flag: string): boolean {
-  const parts = pattern.split("*");
-  return new RegExp(`^${parts.join(".*")}$`).test(flag);
 }
 
 /** Admission plug-ins without which the cluster is not what it promises. */

@@ -349,12 +349,11 @@ function zoneProblems({ zones: from, replicas }: ClusterState, { zones: to }: Cl
 /** Running pods' tokens name the issuer: without it among those of the API servers they are refused. */
 function issuerProblems(from: string | undefined, to: string | undefined): readonly Problem[] {
   if (from === undefined || from === to) return [];
-  const own = from === "own";
   return refuse(
     path("access", "workloadIdentity", "issuer"),
     to === undefined ? "no workloadIdentity" : to === "own" ? "no issuer" : to,
     "cannot change once tokens name it: running pods would be refused",
-    own ? "workloadIdentity without issuer" : from,
+    from === "own" ? "workloadIdentity without issuer" : from,
     "set it back; to take rights away, leave out their service accounts and keep the rest",
   );
 }

@@ -133,8 +133,7 @@ export class Pki extends pulumi.ComponentResource {
   #makeEncryptionKeys(name: string): Pki["encryptionKeys"] {
     return this.#args.encryptionKeys.map((key, index) => {
       const options = { parent: this, protect: this.#args.protect && index === 0 };
-      const bytes = new random.RandomBytes(encryptionSecret(name, key), { length: 32 }, options);
-      return [key, bytes.base64];
+      return [key, new random.RandomBytes(encryptionSecret(name, key), { length: 32 }, options).base64];
     });
   }
 
@@ -187,9 +186,8 @@ export class Pki extends pulumi.ComponentResource {
 /** The PKI with the keys that a spec names; what cannot be made again is protected in production. */
 export function clusterPki(name: string, spec: ClusterSpec, parent: pulumi.Resource): Pki {
   const { name: cluster, environment, serviceAccountKeys, secretsEncryption, kubeconfigGeneration } = spec;
-  const protect = environment === "production";
   const keys = { serviceAccountKeys, encryptionKeys: secretsEncryption.keys, kubeconfigGeneration };
-  return new Pki(name, { cluster, protect, ...keys }, { parent });
+  return new Pki(name, { cluster, protect: environment === "production", ...keys }, { parent });
 }
 
 function keyPair({ key, certificate }: Authority): KeyPair {

@@ -17,7 +17,7 @@ export function authenticationConfiguration(signIn: readonly IssuerConfig[]): st
     apiVersion: "apiserver.config.k8s.io/v1",
     kind: "AuthenticationConfiguration",
     ...(signIn.length > 0 && { jwt: signIn.map(jwtAuthenticator) }),
-    anonymous: { enabled: true, conditions: healthPaths.map((path) => ({ path })) },
+    anonymous: { enabled: true, conditions: ["/healthz", "/livez", "/readyz"].map((path) => ({ path })) },
   });
 }
 
@@ -43,8 +43,6 @@ function jwtAuthenticator(issuer: IssuerConfig): object {
     },
   };
 }
-
-const healthPaths = ["/healthz", "/livez", "/readyz"] as const;
 
 export function auditPolicyFile(policy: AuditPolicy): string {
   return yaml({ apiVersion: "audit.k8s.io/v1", kind: "Policy", ...policy });

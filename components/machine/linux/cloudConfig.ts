@@ -31,13 +31,12 @@ export function withFetchedScripts(
 ): MachinePayload {
   const withStage = (file: PayloadFile): PayloadFile =>
     file.path === stageTablePath ? { ...file, content: withScriptsStage(file.content, sha256) } : file;
-  const reference = envFile({ SCRIPTS_BUCKET: bucket, SCRIPTS_KEY: key, SCRIPTS_SHA256: sha256 });
   return {
     ...payload,
     files: [
       ...payload.files.filter((file) => !isFetched(file)).map(withStage),
       stageFile(scriptsStage),
-      { path: scriptsFile, content: reference },
+      { path: scriptsFile, content: envFile({ SCRIPTS_BUCKET: bucket, SCRIPTS_KEY: key, SCRIPTS_SHA256: sha256 }) },
     ],
   };
 }

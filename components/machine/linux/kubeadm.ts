@@ -230,8 +230,7 @@ const proxyConfiguration = {
 
 /** kubeadm's configuration file; the machine fills in `nodeName`, `etcdState` and `etcdMembers` at boot. */
 export function kubeadmConfig(of: KubeadmArgs): string {
-  const proxy = of.spec.addons.exporters ? [proxyConfiguration] : [];
-  return [initConfiguration(of), clusterConfiguration(of), ...proxy]
+  return [initConfiguration(of), clusterConfiguration(of), ...(of.spec.addons.exporters ? [proxyConfiguration] : [])]
     .map((document) => stringify(document, { lineWidth: 0 }))
     .join("---\n");
 }

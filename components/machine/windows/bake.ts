@@ -53,14 +53,13 @@ function removed(files: readonly string[], ofNetwork: readonly string[]): readon
 /** The input of bake.ps1 beside a node's own: `bake` in its `machine.json`. */
 export function bakeData({ spec, pool, files, product, base, images }: BakeArgs) {
   const { windows } = spec.kubernetes.podNetwork;
-  const paths = files.map(({ path }) => path);
   return {
     product,
     base,
     images,
     waves: stageWaves(bakedStages(stagesOf(spec, pool))),
     trust: files.filter(isTrustFile).map(({ path }) => path),
-    remove: removed([...paths, windowsScript("bake.ps1")], windows.protectedFolders),
+    remove: removed([...files.map(({ path }) => path), windowsScript("bake.ps1")], windows.protectedFolders),
     extensions: "C:\\Packages\\Plugins",
     generalize: spec.facts.machines.windows.generalize,
   };

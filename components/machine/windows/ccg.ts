@@ -14,7 +14,6 @@ interface RegistryValue {
 }
 
 const classes = "HKLM:\\SOFTWARE\\Classes";
-const allowedClasses = "SYSTEM\\CurrentControlSet\\Control\\CCG\\COMClasses";
 
 /**
  * Who may launch and call the class, as the plug-in's own registration has it (Azure/AgentBaker:
@@ -35,7 +34,7 @@ export function ccgData(spec: NodeSettings, { ccgPlugin }: WindowsPool) {
   const { classId, install } = ccgPlugins[spec.cloud];
   return {
     folder: windowsPaths.ccg,
-    allowedClasses,
+    allowedClasses: "SYSTEM\\CurrentControlSet\\Control\\CCG\\COMClasses",
     classId: `{${classId}}`,
     install:
       install === undefined

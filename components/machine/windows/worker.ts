@@ -132,15 +132,13 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
     path: windowsPaths.machine,
     content: `${JSON.stringify(windowsMachine(args, configs), null, 2)}\n`,
   };
-  const secrets = { path: windowsScript("secret-patterns.txt"), content: secretPatterns };
-  const repairs = { path: windowsPaths.repairs, content: `${JSON.stringify(networkRepairs, null, 2)}\n` };
   return fingerprinted(
     {
       kind: "windows",
       files: [
         machine,
-        repairs,
-        secrets,
+        { path: windowsPaths.repairs, content: `${JSON.stringify(networkRepairs, null, 2)}\n` },
+        { path: windowsScript("secret-patterns.txt"), content: secretPatterns },
         ...withTemplates("windows", configs),
         ...scripts,
         ...userFiles(pool, userPaths),

@@ -24,13 +24,10 @@ export function accountKey({ namespace, name }: ServiceAccountName): string {
   return `${namespace}/${name}`;
 }
 
-interface StatementConfig {
-  readonly actions: readonly string[];
-  readonly resources: readonly string[];
-}
-
 /** A role's inline policy on AWS. */
-export const statementsDocument = (statements: readonly StatementConfig[]) => ({
+export const statementsDocument = (
+  statements: readonly { readonly actions: readonly string[]; readonly resources: readonly string[] }[],
+) => ({
   Version: "2012-10-17",
   Statement: statements.map(({ actions, resources }, index) => ({
     Sid: `Statement${index}`,
@@ -164,14 +161,12 @@ export function azurePluginInput(resourceId: string, objectId: string): string {
 }
 
 export function ccgSecrets(gmsa: StackConfig["addons"]["gmsa"]): readonly string[] {
-  const secrets = gmsa?.credentialSpecs.map(({ secret }) => secret) ?? [];
-  return [...new Set(secrets.filter((secret) => secret !== undefined))];
+  return [...new Set(gmsa?.credentialSpecs.flatMap(({ secret }) => secret ?? []))];
 }
 
 /** The distinct customer keys that encrypt those secrets. */
 export function ccgKeys(gmsa: StackConfig["addons"]["gmsa"]): readonly string[] {
-  const keys = gmsa?.credentialSpecs.map(({ kmsKey }) => kmsKey) ?? [];
-  return [...new Set(keys.filter((key) => key !== undefined))];
+  return [...new Set(gmsa?.credentialSpecs.flatMap(({ kmsKey }) => kmsKey ?? []))];
 }
 
 interface RegistryPlugin {

@@ -51,7 +51,7 @@ export function awsMachineSize(name: string): MachineSize | undefined {
     return capacity === undefined ? undefined : { name, arch, nestedVirtualization: false, ...capacity };
   }
   const ratio = awsFamilies[family];
-  const vcpus = awsVcpus(size);
+  const vcpus = size === "medium" ? 1 : size === "large" ? 2 : 4 * Number(size.replace("xlarge", "") || "1");
   if (ratio === undefined || Number(generation) < awsFamiliesSince || name.startsWith("c5n.")) return undefined;
   return {
     name,
@@ -60,11 +60,6 @@ export function awsMachineSize(name: string): MachineSize | undefined {
     memoryGib: vcpus * ratio,
     nestedVirtualization: generation === "8" && /^id?$/.test(attributes) && vcpus <= awsMostNestedVcpus,
   };
-}
-
-function awsVcpus(size: string): number {
-  if (size === "medium") return 1;
-  return size === "large" ? 2 : 4 * Number(size.replace("xlarge", "") || "1");
 }
 
 /** EC2's own names on the day that stands in the file (enum InstanceType of its API, by the SDK for JavaScript). */
