@@ -145,9 +145,8 @@ export function application(
     begun.set(urn, working);
     await working;
   };
-  const all = Promise.all(resources.map(({ urn }) => worked(urn)));
   return {
-    applied: all.then(() => ({ refused, warnings })),
+    applied: Promise.all(resources.map(({ urn }) => worked(urn))).then(() => ({ refused, warnings })),
     before: async (isLate) => {
       const late = depths(program, (resource) => isGate(resource) && isLate(resource.name));
       await Promise.all(resources.flatMap(({ urn }) => (late.get(urn) === 0 ? [worked(urn)] : [])));

@@ -146,10 +146,9 @@ const base64 = (text: string): string => Buffer.from(text).toString("base64");
 /** Clients for whoever has a token, or a certificate with its key in one text. @param ca the cluster's, PEM */
 export function apiAs(server: string, ca: string, user: { readonly token: string } | { readonly pem: string }): Api {
   const config = new KubeConfig();
-  const credentials = "token" in user ? user : { certData: base64(user.pem), keyData: base64(user.pem) };
   config.loadFromClusterAndUser(
     { name: "cluster", server, caData: base64(ca), skipTLSVerify: false },
-    { name: "user", ...credentials },
+    { name: "user", ...("token" in user ? user : { certData: base64(user.pem), keyData: base64(user.pem) }) },
   );
   return apiOf(config);
 }

@@ -17,7 +17,7 @@ export interface OwnObject {
 export function readObjects(from: string): readonly OwnObject[] {
   const isFolder = from !== "-" && statSync(from).isDirectory();
   const files = isFolder ? readdirSync(from, { recursive: true, encoding: "utf8" }).sort() : [from];
-  const isNeeded = ({ kind }: OwnObject): boolean => /^(Namespace|CustomResourceDefinition)$/.test(kind);
+  const isNeeded = ({ kind }: OwnObject) => /^(Namespace|CustomResourceDefinition)$/.test(kind);
   return files
     .filter((file) => !isFolder || /\.(ya?ml|json)$/.test(file))
     .flatMap((file) =>

@@ -15,7 +15,7 @@ export const outageLimitMs = 30_000;
 async function writesAfterLoss(context: CheckContext, name: string): Promise<void> {
   const inARow = 10;
   const started = performance.now();
-  const passed = (): number => (performance.now() - started) / 1000;
+  const passed = () => (performance.now() - started) / 1000;
   let [row, failed, last] = [0, 0, 0];
   for (let round = 0; row < inARow; round += 1) {
     expect(

@@ -85,9 +85,8 @@ export function ownObjectChecks(objects: readonly OwnObject[]) {
 /** Notes where pods are, and what policies have made of them. */
 async function tellPlaces({ api, note }: CheckContext, object: OwnObject, pods: readonly V1Pod[]): Promise<void> {
   const nodes = new Map((await api.core.listNode()).items.map(({ metadata }) => [metadata?.name, metadata?.labels]));
-  const pool = ({ spec }: V1Pod): string => nodes.get(spec?.nodeName)?.[poolLabel] ?? "no pool";
-  const placed = [...Map.groupBy(pods, pool)].map(([name, members]) => `${members.length} on ${name}`);
-  note(`placed: ${placed.join(", ")}`);
+  const pool = ({ spec }: V1Pod) => nodes.get(spec?.nodeName)?.[poolLabel] ?? "no pool";
+  note(`placed: ${[...Map.groupBy(pods, pool)].map(([name, members]) => `${members.length} on ${name}`).join(", ")}`);
   const template = object.spec?.template?.spec ?? object.spec ?? {};
   for (const change of new Set(pods.flatMap(({ spec = {} }) => changesOf(template, spec)))) note(change);
 }

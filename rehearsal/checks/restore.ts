@@ -26,8 +26,7 @@ export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
 async function restoreSnapshot(lab: ControlPlaneLab, context: CheckContext): Promise<void> {
   const restore = "etcd-restore.sh";
   await lab.untilBooted();
-  const good = await writes(context, "kept", 3);
-  expectEqual(good, 3, "writes before the snapshot");
+  expectEqual(await writes(context, "kept", 3), 3, "writes before the snapshot");
   // The nodes of machines that are gone may still be there.
   const members = lab.indices.map((index) => context.cloud.identity(lab.member(index).machine).nodeName);
   // Its machine then counts as one that joined after the snapshot.
@@ -56,7 +55,7 @@ async function restoreSnapshot(lab: ControlPlaneLab, context: CheckContext): Pro
   await lab.onAll(restore, name);
   const restored = performance.now();
   await answersAgain(context);
-  const seconds = (from: number, to: number): string => `${Math.round((to - from) / 1000)} s`;
+  const seconds = (from: number, to: number) => `${Math.round((to - from) / 1000)} s`;
   context.note(
     `stopped in ${seconds(stopping, stopped)}, restored in ${seconds(restoring, restored)}, the API after ${seconds(restoring, performance.now())}`,
   );

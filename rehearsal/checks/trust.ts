@@ -139,7 +139,7 @@ async function identitiesOn(run: (line: string) => Promise<string>): Promise<rea
 
 /** Calls as a curl configuration, which prints a status each. */
 function curlConfig(url: string, identity: string, calls: readonly HostileCall[]): string {
-  const one = ([method, path, body]: HostileCall): string =>
+  const one = ([method, path, body]: HostileCall) =>
     [
       ...["insecure", 'output = "/dev/null"', 'write-out = "%{http_code}\\n"'],
       ...[identity, `request = ${method}`],

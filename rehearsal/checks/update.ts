@@ -291,10 +291,9 @@ class UpdateWatch {
   }
 
   get seen() {
-    const open = performance.now() - this.#lastWrite;
     return {
       /** Longest time without a write that succeeded, in milliseconds. */
-      longestMs: Math.max(this.#longestMs, open),
+      longestMs: Math.max(this.#longestMs, performance.now() - this.#lastWrite),
       failed: this.#failed,
       /**
        * How often the workload was seen; a failed look does not count, as the API may be away a moment.

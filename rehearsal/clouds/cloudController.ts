@@ -81,9 +81,8 @@ async function provideVolumes({ core, custom }: Api): Promise<void> {
     const driver = claim.metadata?.annotations?.["volume.kubernetes.io/storage-provisioner"];
     if (node === undefined || driver === undefined) continue;
     const labels = (await core.readNode({ name: node })).metadata?.labels ?? {};
-    const name = claim.spec?.storageClassName ?? "";
     const found = await custom.getClusterCustomObject({
-      ...{ group: "storage.k8s.io", version: "v1", plural: "storageclasses", name },
+      ...{ group: "storage.k8s.io", version: "v1", plural: "storageclasses", name: claim.spec?.storageClassName ?? "" },
     });
     const { reclaimPolicy } = z.looseObject({ reclaimPolicy: z.string().default("Delete") }).parse(found);
     const source =
@@ -187,12 +186,11 @@ async function answerFor({ service, secret, answer }: Answerer, { core }: Api, n
   if (address === undefined) return false;
   const { certificate, key } = newAuthority(service);
   const { data = {} } = secret === undefined ? {} : await core.readNamespacedSecret({ namespace, name: secret });
-  const pem = (name: string, own: string): string =>
+  const pem = (name: string, own: string) =>
     secret === undefined ? own : Buffer.from(data[name] ?? "", "base64").toString();
   await network.addAddress(address);
   const handle: EndpointHandler = ({ body }) => {
-    const headers = { "content-type": "application/json" };
-    return { status: 200, headers, body: JSON.stringify(answer(body)) };
+    return { status: 200, headers: { "content-type": "application/json" }, body: JSON.stringify(answer(body)) };
   };
   await listen(address, 443, handle, { cert: pem("tls.crt", certificate), key: pem("tls.key", key) });
   return true;

@@ -58,7 +58,8 @@ const archives: Readonly<Record<string, (version: string) => Readonly<Record<str
 
 /** What is served in place of a program: a launcher of the real one where the rehearsal has it, else a fake. */
 function programFile(name: string): string {
-  return launchers[name] ?? (isProgram(name) ? launcher(`${programFolder}/${name}`) : fakeProgram(name));
+  const isProgram = programNames.some((known) => known === name);
+  return launchers[name] ?? (isProgram ? launcher(`${programFolder}/${name}`) : fakeProgram(name));
 }
 
 /** The files that the simulated publishers serve, by artifact. */
@@ -96,10 +97,6 @@ async function packed(
   const into = ["--file", `${folder}.tar`, "--directory", folder];
   await runOrFail(["tar", "--create", ...options, ...into, ...(await readdir(folder))]);
   return await readFile(`${folder}.tar`);
-}
-
-function isProgram(name: string): boolean {
-  return programNames.some((known) => known === name);
 }
 
 /**

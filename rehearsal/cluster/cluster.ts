@@ -21,7 +21,6 @@ import { type DecodedMachine, type SimulatedInfra, withServedDigests } from "./s
 const nodePrograms = ["kubelet", "kubeadm", "kubectl", "etcdctl", "etcdutl", "agnhost"] as const;
 /** Unit of a machine's bootstrap. */
 const bootstrapUnit = "fenestra-bootstrap.service";
-const kubeletUnit = "kubelet.service";
 
 /** Programs of one Kubernetes release. */
 export interface Release {
@@ -159,7 +158,7 @@ export class Cluster {
 
   async #refused(): Promise<readonly string[]> {
     const linux = [...this.#machines.values()].map(
-      ({ name, systemd }) => [name, systemd.logFile(kubeletUnit)] as const,
+      ({ name, systemd }) => [name, systemd.logFile("kubelet.service")] as const,
     );
     const refused = await Promise.all(
       [...linux, ...this.#windowsLogs].map(async ([name, logFile]) => {
@@ -214,8 +213,7 @@ export class Cluster {
       }
       return (await look()) && [];
     };
-    const waiting = waitFor(description, limitsMs.machine, lookOnce);
-    const lasting = await waiting.catch(async (error: unknown) => {
+    const lasting = await waitFor(description, limitsMs.machine, lookOnce).catch(async (error: unknown) => {
       const machines = [...this.#machines.values()];
       const logs = await Promise.all(machines.map(({ systemd }) => logTail(systemd.logFile(bootstrapUnit))));
       throw new Error([messageOf(error), ...logs].join("\n"));

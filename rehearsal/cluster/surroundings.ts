@@ -80,7 +80,7 @@ export async function buildSimulatedInfra(
   const { names, authority } = await startEndpoints(cloud, network, published);
   const mirrorOnly = mirror === undefined ? undefined : await startMirror(mirror, network, published, authority);
   const balancers = await startBalancers(cloud, network);
-  const hosts = (reader?: string): readonly string[] => [
+  const hosts = (reader?: string) => [
     ...names.map((name) => `${endpointAddress} ${name}`),
     ...(mirrorOnly?.hosts ?? []),
     ...balancers

@@ -87,7 +87,7 @@ export class Update {
   constructor(of: Prepared) {
     this.#of = of;
     this.#asked = new Map(of.program.resources.map((resource) => [resource.urn, resource]));
-    const isStep = (resource: RecordedResource): boolean => this.#carryOut(resource) !== undefined;
+    const isStep = (resource: RecordedResource) => this.#carryOut(resource) !== undefined;
     this.#depths = depths(of.program, isStep);
     const steps = Map.groupBy(of.program.resources.filter(isStep), ({ urn }) => this.#depths.get(urn) ?? 0);
     this.#layers = [...steps].sort(([a], [b]) => a - b).map(([, layer]) => layer);
@@ -127,10 +127,9 @@ export class Update {
       if (asked.has(urn)) continue;
       state.delete(urn);
       if (!isKubernetesObject(resource)) continue;
-      const object = objectOf(resource);
       const { code, stderr } = await kubectl(
         ["delete", "--ignore-not-found", "--wait=false", "--filename", "-"],
-        JSON.stringify(object),
+        JSON.stringify(objectOf(resource)),
       );
       if (code !== 0) throw new Error(`${resource.name} cannot be deleted: ${stderr.trim()}`);
       progress.line(`update: ${resource.name} is deleted`);
@@ -245,7 +244,7 @@ export function withPatchOf(config: Config, programs: Programs, progress: Progre
 
 /** The releases that ran, in order. Pure. */
 export function releasesText(ran: readonly Programs[]): string {
-  const releases = (name: ProgramName): string =>
+  const releases = (name: ProgramName) =>
     [...new Set(ran.map((programs) => releaseOf(programs[name])))].join(", then ");
   return `ran: Kubernetes ${releases("kube-apiserver")}; etcd ${releases("etcd")}; kwok ${releases("kwok")}`;
 }

@@ -82,8 +82,7 @@ export async function checkHost(instances: number): Promise<void> {
 }
 
 async function hostFacts(wanted: number): Promise<HostFacts> {
-  const root = isRoot();
-  const facts = { platform: process.platform, root, settings: {}, inotify: { wanted, used: 0 } };
+  const facts = { platform: process.platform, root: isRoot(), settings: {}, inotify: { wanted, used: 0 } };
   if (process.platform !== "linux") return { ...facts, missingTools: [], attempt: "" };
   const found = await runCommand([
     "/bin/sh",
@@ -150,7 +149,7 @@ async function instancesOf(pids: readonly string[]): Promise<number> {
 }
 
 function inotifyProblem({ settings: values, inotify: { wanted, used } }: HostFacts): RehearsalError | undefined {
-  const limit = (name: HostSetting): number => Number(values[name] ?? Number.POSITIVE_INFINITY);
+  const limit = (name: HostSetting) => Number(values[name] ?? Number.POSITIVE_INFINITY);
   const small = settings.slice(0, 2).find((name) => wanted + used > limit(name));
   if (small === undefined) return undefined;
   const name = small.replaceAll("/", ".");

@@ -56,9 +56,8 @@ export async function createMachineRoot(machine: Machine, options: MachineRootOp
 type Mount = readonly [source: string, target: string, mode: "rw" | "ro"];
 
 async function volumeMounts(options: MachineRootOptions): Promise<readonly Mount[]> {
-  const volumes = Object.entries(options.volumes ?? {});
   return await Promise.all(
-    volumes.map(async ([path, volume]): Promise<Mount> => {
+    Object.entries(options.volumes ?? {}).map(async ([path, volume]): Promise<Mount> => {
       const folder = join(options.workFolder, "volumes", volume);
       await mkdir(folder, { recursive: true });
       return [folder, path, "rw"];

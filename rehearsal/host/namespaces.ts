@@ -97,8 +97,7 @@ exit "$code"
  */
 export async function runInsideNamespaces(argv: readonly string[], options: InsideOptions = {}): Promise<number> {
   await checkHost(options.instances ?? 0);
-  const cache = process.env.XDG_CACHE_HOME ?? homedir();
-  const visible = [process.cwd(), homedir(), cache, ...argv];
+  const visible = [process.cwd(), homedir(), process.env.XDG_CACHE_HOME ?? homedir(), ...argv];
   const workFolder = workMountPoint(visible.filter((path) => existsSync(path)).map((path) => realpathSync(path)));
   const inner = ["bash", "-c", firstProcess, "fenestra-rehearsal", ...argv];
   // A session of its own: Ctrl-C on the terminal reaches this process alone, which passes it on once.
@@ -144,8 +143,7 @@ export async function runInsideNamespaces(argv: readonly string[], options: Insi
 /** Tells the inner side its first process's pid on the host, as soon as `parent` has started it. */
 async function announce(parent: number, lifeline: Writable): Promise<void> {
   for (let attempt = 0; attempt < 250 && existsSync(`/proc/${parent}`); attempt += 1) {
-    const children = await readFile(`/proc/${parent}/task/${parent}/children`, "utf8").catch(() => "");
-    const [first] = children.split(" ");
+    const [first] = (await readFile(`/proc/${parent}/task/${parent}/children`, "utf8").catch(() => "")).split(" ");
     if (first !== undefined && first !== "") {
       lifeline.write(`${first}\n`);
       return;

@@ -139,7 +139,6 @@ export async function waitFor<T>(
 
 /** The last lines of a log file under a heading, for error messages. */
 export async function logTail(logFile: string): Promise<string> {
-  const text = await readFile(logFile, "utf8").catch(() => "");
-  const tail = text.trimEnd().split("\n").slice(-15);
+  const tail = (await readFile(logFile, "utf8").catch(() => "")).trimEnd().split("\n").slice(-15);
   return [`last lines of ${logFile}:`, ...tail.map((line) => `  ${line.slice(0, 500)}`)].join("\n");
 }

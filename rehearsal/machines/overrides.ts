@@ -57,9 +57,8 @@ export const containerdFile = "/.rehearsal/containerd.toml";
 
 /** Files of a Linux machine that override settings, by path. */
 export function overridingFiles(): Readonly<Record<string, string>> {
-  const tables = Map.groupBy(ofContainerd, ({ table }) => table);
   // Strings, booleans and lists of strings are written in TOML as in JSON.
-  const text = [...tables].flatMap(([table, settings]) => [
+  const text = [...Map.groupBy(ofContainerd, ({ table }) => table)].flatMap(([table, settings]) => [
     ...(table === undefined ? [] : [`[plugins.'${table}']`]),
     ...settings.map(({ field, value }) => `${field} = ${JSON.stringify(value)}`),
   ]);

@@ -21,7 +21,6 @@ interface ServiceState {
   readonly active: boolean;
 }
 
-const unitFolders = ["/etc/systemd/system", "/usr/local/lib/systemd/system"];
 /**
  * Verbs that do nothing here but read the units again, as do those that change how units are enabled (systemctl(1)).
  */
@@ -222,7 +221,7 @@ export class Systemd {
     const loaded = this.#units.get(name);
     if (loaded !== undefined) return loaded;
     const { pid } = this.#options.machine;
-    for (const folder of unitFolders) {
+    for (const folder of ["/etc/systemd/system", "/usr/local/lib/systemd/system"]) {
       const main = await readMachineFile(pid, `${folder}/${name}`).catch(() => undefined);
       if (main === undefined) continue;
       const dropIns = (await readdir(await pathInMachine(pid, `${folder}/${name}.d`)).catch((): string[] => []))
@@ -302,12 +301,11 @@ function setting(unit: Unit, section: string, key: string): string | undefined {
  * (systemd.service(5), "Command lines"). The program's prefixes `-`, `@`, `+`, `!` are dropped.
  */
 function commandLine(text: string, environment: Readonly<Record<string, string>>): readonly string[] {
-  const words = splitWords(text).flatMap((word) => {
+  const [program = "", ...args] = splitWords(text).flatMap((word) => {
     const bare = /^\$([A-Za-z_][A-Za-z0-9_]*)$/.exec(word)?.[1];
     if (bare !== undefined) return splitWords(environment[bare] ?? "");
     return [word.replaceAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (_, name: string) => environment[name] ?? "")];
   });
-  const [program = "", ...args] = words;
   return [program.replace(/^[-@+!:|]+/, ""), ...args];
 }
 

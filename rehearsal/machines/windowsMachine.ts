@@ -47,8 +47,7 @@ export async function startWindowsMachine(payload: DecodedUserData, options: Win
       programs: { containers: options.containers, kubelet: options.kubelet },
     });
     await options.begin;
-    const joined = await joinPayload(payload, options);
-    const kubelet = await startKubelet(machine, joined, release, options.logFile);
+    const kubelet = await startKubelet(machine, await joinPayload(payload, options), release, options.logFile);
     await untilRegistered(kubelet, options);
     await kubelet.stop(1_000);
   } finally {
@@ -64,10 +63,8 @@ async function untilRegistered(
 ): Promise<void> {
   const name = identity.nodeName;
   const look = async (): Promise<boolean> => {
-    const code = kubelet.exitCode();
-    if (code !== undefined) return true;
-    const requests = (await api.certificates.listCertificateSigningRequest()).items;
-    const asked = requests.some(
+    if (kubelet.exitCode() !== undefined) return true;
+    const asked = (await api.certificates.listCertificateSigningRequest()).items.some(
       ({ spec }) => spec.signerName === "kubernetes.io/kubelet-serving" && spec.username === `system:node:${name}`,
     );
     if (!asked) throw new Error("it has not asked for a serving certificate");
@@ -240,7 +237,7 @@ async function joinPayload(payload: DecodedUserData, { machine, identity, readSe
     "@CA_DATA@": Buffer.from(secret.caCertificate).toString("base64"),
     "@TOKEN@": secret.token,
   };
-  const fill = (text: string): string =>
+  const fill = (text: string) =>
     Object.entries(values).reduce((filled, [mark, value]) => filled.replaceAll(mark, value), text);
   const filled = stages.flatMap(({ fills }) => fills ?? []);
   return {

@@ -29,8 +29,7 @@ const newUnitSettings = /Unknown key (?:name )?'(?:RestartSteps|RestartMaxDelayS
 /** What systemd says of a machine's units, except that programs are missing. */
 export async function unitProblems(analyze: string, units: readonly NamedUnit[]): Promise<readonly string[]> {
   return await withFiles(units, async (files) => {
-    const argv = [analyze, "verify", "--man=no", "--recursive-errors=no", ...files];
-    const { stderr } = await runCommand(argv);
+    const { stderr } = await runCommand([analyze, "verify", "--man=no", "--recursive-errors=no", ...files]);
     const version = /^systemd (\d+)/.exec((await runCommand([analyze, "--version"])).stdout)?.[1];
     return lines(stderr, "")
       .filter((line) => line !== "" && !/ is not executable: No such file/.test(line))

@@ -55,7 +55,7 @@ export async function obtainPrograms(options: { progress: Progress; wanted?: Wan
   const wanted = await searchOf(options.progress, options.wanted ?? { minor });
   const all = z.record(z.enum(programNames), z.custom<Program>());
   if (wanted.folder === pinned.folder) return all.parse(Object.fromEntries(await find(programNames, pinned)));
-  const isOther = (name: ProgramName): boolean =>
+  const isOther = (name: ProgramName) =>
     wanted.modFile === undefined ? catalog[name].project === "kubernetes" : ofMinor(name);
   const others = await find(programNames.filter(isOther), wanted);
   const same = programNames.filter((name) => !isOther(name));
@@ -63,7 +63,7 @@ export async function obtainPrograms(options: { progress: Progress; wanted?: Wan
 }
 
 async function find(names: readonly ProgramName[], search: Search): Promise<ReadonlyMap<ProgramName, Program>> {
-  const isThere = (name: ProgramName): boolean => existsSync(programOf(name, search).path);
+  const isThere = (name: ProgramName) => existsSync(programOf(name, search).path);
   const cached = names.filter(isThere).map((name) => `${name} ${programOf(name, search).version}`);
   if (cached.length > 0) search.progress.line(`in the cache: ${cached.join(", ")}`);
   const missing = names.filter((name) => !isThere(name));
@@ -97,9 +97,8 @@ function programOf(name: ProgramName, { folder, versions, source }: Search): Pro
 async function downloadAll(names: readonly ProgramName[], work: string, search: Search): Promise<void> {
   const { progress, folder, versions } = search;
   const problems = new Map<Project, string>();
-  const byProject = [...Map.groupBy(names, (name) => catalog[name].project)];
   const outcomes = await Promise.allSettled(
-    byProject.map(async ([project, own]) => {
+    [...Map.groupBy(names, (name) => catalog[name].project)].map(async ([project, own]) => {
       for (const name of own) {
         if (catalog[name].imageOnly) continue;
         const start = performance.now();

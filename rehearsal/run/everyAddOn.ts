@@ -55,12 +55,11 @@ export function withEveryAddOn(config: Readonly<Record<string, string>>): Readon
   const { gmsa = everyAddOn.gmsa } = own("fenestra:addons");
   // The agent of NetworkPolicies is an add-on with the network's switch, and not for every pod network.
   const { pods = "flannel", ...network } = own("fenestra:network");
-  const policies = pods === "flannel" ? "linux" : "none";
   return {
     ...config,
     "fenestra:access": JSON.stringify({ ...own("fenestra:access"), ...identity }),
     "fenestra:addons": JSON.stringify({ ...everyAddOn, gmsa }),
-    "fenestra:network": JSON.stringify({ ...network, pods, policies }),
+    "fenestra:network": JSON.stringify({ ...network, pods, policies: pods === "flannel" ? "linux" : "none" }),
     "fenestra:pools": JSON.stringify(manned),
   };
 }

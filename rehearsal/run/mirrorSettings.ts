@@ -21,7 +21,6 @@ export async function mirrorSettings(
     throw new Error(`${stack} has no fenestra:mirror.artifacts, so nothing can be left out of its mirror`);
   if (artifacts === undefined && httpProxy === undefined) return undefined;
   const list = mirrorList(await makePlan({ stack, config }), clusterSpec(stackConfig));
-  const issuers = access.signIn.map(({ issuer }) => new URL(issuer).hostname);
   return {
     artifacts,
     // Machines ask such a mirror themselves, and nothing is left for the proxy.
@@ -30,7 +29,7 @@ export async function mirrorSettings(
     proxyLogin: basicLogin(proxyCredentials),
     mirrorLogin: artifacts === undefined ? undefined : basicLogin(registryCredentials[new URL(artifacts).host]),
     authority,
-    issuers,
+    issuers: access.signIn.map(({ issuer }) => new URL(issuer).hostname),
     list: change?.(list) ?? list,
   };
 }

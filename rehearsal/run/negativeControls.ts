@@ -46,9 +46,6 @@ function inFile(end: string, change: (content: string) => string, changed?: Chan
   }, changed);
 }
 
-const isWindows: Changed = ({ payload }) => payload.system === "windows";
-const isLinuxWorker: Changed = ({ machine, payload }) => payload.system === "linux" && machine.group !== undefined;
-
 /** What it breaks, and the check that must then fail. */
 interface NegativeControl extends Breakage {
   /** What is broken, for people. */
@@ -68,7 +65,7 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
     ...inFile(
       "kubelet-config.yaml",
       (content) => content.replaceAll(/("?value"?: ?"?)windows/g, "$1Windows"),
-      isWindows,
+      ({ payload }) => payload.system === "windows",
     ),
   },
   "wrong-ca": {
@@ -77,7 +74,7 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
     ...inFile(
       "/etc/fenestra/bootstrap-kubelet.conf",
       (content) => content.replace("@CA_DATA@", Buffer.from(rootCertificates[0] ?? "").toString("base64")),
-      isLinuxWorker,
+      ({ machine, payload }) => payload.system === "linux" && machine.group !== undefined,
     ),
   },
   "stray-request": {

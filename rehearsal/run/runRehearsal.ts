@@ -85,15 +85,13 @@ async function runTheProgram({ programs, progress, ...options }: RehearsalOption
   return { config, stackConfig, authority: own?.authority, simulate, program, hooks };
 }
 
-type Ran = Awaited<ReturnType<typeof runTheProgram>>;
-
 type Surroundings = Pick<
   RehearsalOptions,
   "stack" | "progress" | "workFolder" | "programs" | "breakage" | "updateTo" | "updateFrom" | "containers"
 >;
 
 /** Its machines, none of them started, and all that they reach. */
-export async function makeWorld(ran: Ran, options: Surroundings) {
+export async function makeWorld(ran: Awaited<ReturnType<typeof runTheProgram>>, options: Surroundings) {
   const { config, stackConfig, simulate, program, hooks } = ran;
   const { stack, progress, workFolder, programs, breakage, updateTo, updateFrom } = options;
   const spec = clusterSpec(stackConfig);
@@ -134,8 +132,7 @@ type World = Awaited<ReturnType<typeof makeWorld>>;
 
 /** The provider's: the one for people has its rights only by an object that it makes. */
 function kubeconfigOf({ resources }: RecordedProgram): string {
-  const provider = resources.find(({ type }) => type === "pulumi:providers:kubernetes");
-  const kubeconfig = textOf(provider?.inputs.kubeconfig);
+  const kubeconfig = textOf(resources.find(({ type }) => type === "pulumi:providers:kubernetes")?.inputs.kubeconfig);
   if (kubeconfig === undefined) throw new Error("the program makes no kubeconfig");
   return kubeconfig;
 }
@@ -151,7 +148,7 @@ async function checkWorld(world: World, options: RehearsalOptions): Promise<read
   const every = [...nodes, ...rest, ...lists.registration, ...lists.readOnly, ...lists.concurrent, ...lists.disruptive];
   const count = requireChosen(options, [...every, ...verify]);
   const session = new CheckSession(options.progress, options.paint, count, options.verbose);
-  const isShown = (result: CheckResult): boolean => isAsked(result, options) || result.outcome === "failed";
+  const isShown = (result: CheckResult) => isAsked(result, options) || result.outcome === "failed";
   const after = (steps: readonly Pick<Check, "id">[], checks: readonly RehearsalCheck[]) =>
     selected(needing(idsOf(steps), checks), options);
   const broughtUp = [...nodes, ...rest];
@@ -169,7 +166,7 @@ async function checkWorld(world: World, options: RehearsalOptions): Promise<read
   // They mostly wait for pods.
   await session.run(after(broughtUp, lists.readOnly), context, { fold: "the cluster", atOnce: 4 });
   // Verify would see a request that was denied.
-  const isSeen = ({ id }: RehearsalCheck): boolean => id === "names of nodes";
+  const isSeen = ({ id }: RehearsalCheck) => id === "names of nodes";
   const hostile = (of: boolean) =>
     session.run(
       after(
@@ -201,7 +198,7 @@ async function askVerify(
   const { checks, tools, end } = await verifyRun(kubeconfig, pools);
   const fold = "what verify asks of a cluster";
   // They need no namespace, and may have to wait.
-  const isOfStack = ({ id }: VerifyCheck): boolean => /^(objects|workloads|machines|nodes\/.*)$/.test(id);
+  const isOfStack = ({ id }: VerifyCheck) => /^(objects|workloads|machines|nodes\/.*)$/.test(id);
   const part = (of: boolean): readonly VerifyCheck[] =>
     selected(
       checks.filter((check) => isOfStack(check) === of),

@@ -73,13 +73,10 @@ export function awsApi(cloud: AwsCloud): EndpointHandler {
   };
 }
 
-type Service = "ssm" | "autoscaling" | "ec2" | "s3";
-
-function serviceOf(host: string, region: string): Service | undefined {
+function serviceOf(host: string, region: string) {
   const suffix = `.${region}.amazonaws.com`;
   if (host.endsWith(`.s3${suffix}`)) return "s3";
-  const others = ["ssm", "ec2", "autoscaling"] as const;
-  return others.find((service) => host === service + suffix);
+  return (["ssm", "ec2", "autoscaling"] as const).find((service) => host === service + suffix);
 }
 
 /** Whether the role may do all of it; recorded either way. */

@@ -43,7 +43,7 @@ export function simulateAws(program: RecordedProgram, clusterName: string): Clou
     ({ outputs }) => textOf(outputs.bucket) ?? [],
   );
   const services = ["ssm", "autoscaling", "ec2", ...buckets.map((bucket) => `${bucket}.s3`)];
-  const providerId = (machine: SimulatedMachine): string => `aws:///${machine.zone}/${machine.id}`;
+  const providerId = (machine: SimulatedMachine) => `aws:///${machine.zone}/${machine.id}`;
   return {
     ...{ machines, endpoints, calls, readAction: "ssm:GetParameter" },
     replace: (machine) => fleet.replace(machine),

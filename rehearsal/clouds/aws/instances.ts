@@ -42,7 +42,7 @@ function instanceItem(machine: AwsMachine): string {
     ([key, value]) => `<item><key>${escapeXml(key)}</key><value>${escapeXml(value)}</value></item>`,
   );
   // A terminated one has no interface, address and name any more.
-  const of = (text: string): string => (terminated ? "" : text);
+  const of = (text: string) => (terminated ? "" : text);
   const card = `<status>in-use</status><privateIpAddress>${address}</privateIpAddress><privateIpAddressesSet><item><privateIpAddress>${address}</privateIpAddress></item></privateIpAddressesSet>`;
   return [
     `<item><instanceId>${id}</instanceId><instanceState><code>${terminated ? 48 : 16}</code><name>${terminated ? "terminated" : "running"}</name></instanceState>`,

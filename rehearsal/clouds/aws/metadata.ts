@@ -18,7 +18,7 @@ export interface AwsMachine extends SimulatedMachine {
 
 /** Random credentials as an instance role has them. */
 export function newCredentials(): AwsCredentials {
-  const text = (bytes: number): string => randomBytes(bytes).toString("base64url").replaceAll(/[-_]/g, "A");
+  const text = (bytes: number) => randomBytes(bytes).toString("base64url").replaceAll(/[-_]/g, "A");
   return {
     accessKeyId: `ASIA${text(12).toUpperCase().slice(0, 16)}`,
     secretAccessKey: text(30),

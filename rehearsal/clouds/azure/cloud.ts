@@ -289,12 +289,11 @@ function simulatedBalancer(program: RecordedProgram, balancer: RecordedResource,
   const probe = part(outputs.probes, rule.probe, name);
   if (textOf(probe.protocol) !== "Https") throw new Error(`${name}: its probe is not HTTPS`);
   const publicAddress = textOf(mapOf(frontend.publicIPAddress).id);
-  const port = numberOf(rule.backendPort) ?? 0;
   return {
     dnsName:
       publicAddress === undefined ? privateName(program, frontend, name) : publicName(program, publicAddress, name),
     port: numberOf(rule.frontendPort) ?? 0,
-    targets: members(program, textOf(pool.id)).map((host) => ({ host, port })),
+    targets: members(program, textOf(pool.id)).map((host) => ({ host, port: numberOf(rule.backendPort) ?? 0 })),
     health: healthRules(probe),
     // A connection that an internal load balancer sends back to its sender is lost (kubernetes/kubeadm#1685).
     answersTargets: publicAddress !== undefined,

@@ -28,8 +28,7 @@ export function keyVault(
   const name = /^\/secrets\/([0-9a-zA-Z-]{1,127})$/.exec(path)?.[1];
   if (name === undefined || (request.method !== "GET" && request.method !== "PUT"))
     return azureError(404, "NotFound", `no simulation of ${request.method} ${path}`);
-  const verb = request.method === "GET" ? "getSecret" : "setSecret";
-  const action = `Microsoft.KeyVault/vaults/secrets/${verb}/action`;
+  const action = `Microsoft.KeyVault/vaults/secrets/${request.method === "GET" ? "getSecret" : "setSecret"}/action`;
   if (!by.allowed({ action, plane: "data", resource: `${vault.id}/secrets/${name}` })) return forbidden(action);
   const url = `https://${vault.host}/secrets/${name}`;
   return request.method === "GET" ? read(cloud, url, name) : write(cloud, url, request.body);
@@ -69,8 +68,7 @@ function write(cloud: AzureCloud, url: string, body: Buffer): EndpointAnswer {
 
 function bundle(url: string, { value, version }: StoredValue): EndpointAnswer {
   const id = createHash("sha256").update(`${url}/${version}`).digest("hex").slice(0, 32);
-  const attributes = { enabled: true, recoveryLevel: "Recoverable" };
-  return jsonAnswer(200, { value, id: `${url}/${id}`, attributes });
+  return jsonAnswer(200, { value, id: `${url}/${id}`, attributes: { enabled: true, recoveryLevel: "Recoverable" } });
 }
 
 /** First version of the service that takes tokens (Azure Storage, "Authorize with Microsoft Entra ID"). */
