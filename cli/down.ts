@@ -152,7 +152,7 @@ export function lookLines({
   region,
 }: Pick<Session["spec"], "name" | "cloud" | "region">): readonly string[] {
   if (cloud === "azure") return [`az group list --query "[?name=='fenestra-${name}'].id" --output tsv`];
-  const tagged = (filter: string): string =>
+  const tagged = (filter: string) =>
     `aws resourcegroupstaggingapi get-resources --region ${region} --tag-filters ${filter} --query 'ResourceTagMappingList[].ResourceARN' --output text`;
   return [
     tagged(`Key=fenestra:cluster,Values=${name}`),
@@ -277,7 +277,7 @@ const ownPart = "fenestra";
 function named(kind: string, metadata: V1ObjectMeta = {}) {
   const { name = "", namespace, labels = {}, finalizers = [], managedFields = [], deletionTimestamp } = metadata;
   const [prefix, where] = namespace === undefined ? ["", ""] : [`${namespace}/`, `-n ${namespace} `];
-  const kubectl = (verb: string): string => `kubectl ${where}${verb} ${kind.toLowerCase()} ${name}`;
+  const kubectl = (verb: string) => `kubectl ${where}${verb} ${kind.toLowerCase()} ${name}`;
   const object = `${kind} ${prefix}${name}`;
   const stuck = {
     object,

@@ -15,8 +15,7 @@ export const command = commandOf(
   async (options, terminal) => {
     const { stack, config } = readStack("mirror", options, terminal, loadConfig);
     terminal.progress(`planning ${stack}`);
-    const spec = clusterSpec(loadConfig(config));
-    const list = mirrorList(await makePlan({ stack, config }), spec);
+    const list = mirrorList(await makePlan({ stack, config }), clusterSpec(loadConfig(config)));
     terminal.out(options.json ? jsonOf("mirror", list) : mirrorText(list));
     const without = [...list.files, ...list.images].filter(({ digest }) => digest === null).length;
     terminal.note(

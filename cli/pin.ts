@@ -28,8 +28,6 @@ const declaration = new Declaration()
 
 export const command = commandOf(declaration, run, { codes: { 1: "a digest differs, or a publisher failed" } });
 
-type Options = ReturnType<typeof declaration.opts>;
-
 /** One of three: all that there is, a release, a component. */
 function requested(words: readonly string[]) {
   if (words.length > 2) throw new UsageError(`pin takes a version, or a name and its version, not ${words.join(" ")}`);
@@ -51,7 +49,7 @@ interface Place {
 function readPlace(other: string | undefined): Place {
   const root = other ?? programFolder;
   const project = other === undefined ? findProject() : undefined;
-  const at = (name: string): string => path.join(root, name);
+  const at = (name: string) => path.join(root, name);
   const [table, rows] = withUserFile(`--root ${root}`, "a checkout of this repository", () => {
     const read: object = JSON.parse(readFileSync(at(versionsPath), "utf8"));
     return [read, readArtifactLock(at(lockPath))] as const;
@@ -68,7 +66,11 @@ function readPlace(other: string | undefined): Place {
   return { table, lock: { rows }, files };
 }
 
-async function run(given: Options, terminal: Terminal, words: readonly string[]): Promise<ExitCode> {
+async function run(
+  given: ReturnType<typeof declaration.opts>,
+  terminal: Terminal,
+  words: readonly string[],
+): Promise<ExitCode> {
   const { check, json, via, root } = given;
   if (via !== undefined && !/^https?:$/.test(URL.parse(via)?.protocol ?? ""))
     throw new UsageError(`--via ${via} is not a URL; allowed: one such as https://mirror.example.com`);

@@ -113,10 +113,9 @@ export type Printed<K extends keyof typeof printed> = z.output<(typeof printed)[
 
 /** What a command prints, held to its schema by the type. What could steer, as `harmless` says, is escaped. */
 export function jsonOf<K extends keyof typeof printed>(_of: K, value: Printed<K>): string {
-  const text = JSON.stringify(value, null, 2);
   const escaped = (found: string) =>
     found.replaceAll(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
-  return `${text.replaceAll(/(?!\n)[\p{Cc}\p{Cf}]|#(?=#\w*\[)/gu, escaped)}\n`;
+  return `${JSON.stringify(value, null, 2).replaceAll(/(?!\n)[\p{Cc}\p{Cf}]|#(?=#\w*\[)/gu, escaped)}\n`;
 }
 
 export const changesJson = (stacks: readonly StackChange[]): string =>

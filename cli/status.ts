@@ -109,8 +109,7 @@ function markLines(marks: StatusFacts["marks"], names: readonly string[], now: D
     const last = rest.at(-1) ?? "";
     const seconds = /^\d+$/.test(last) ? Number(last) : undefined;
     const end = seconds === undefined ? undefined : new Date(seconds * 1000);
-    const whom = name === "all" ? "all machines" : name;
-    const shown = `mark ${JSON.stringify(mark.slice(0, 60))} of ${whom}`;
+    const shown = `mark ${JSON.stringify(mark.slice(0, 60))} of ${name === "all" ? "all machines" : name}`;
     if (word !== "keep") return `${shown} holds nothing: only "keep" and "keep until SECONDS" do`;
     if (end !== undefined && end <= now) return `${shown} is over: it holds nothing any more`;
     if (name !== "all" && !names.includes(name))

@@ -86,8 +86,7 @@ export const command = commandOf(
         async (code, session) => {
           if (evidence === undefined) return;
           const { evidenceOf } = await import("./up/evidence.ts");
-          const found = await evidenceOf(session, notes, code);
-          writeFileSync(evidence, `${JSON.stringify(found, null, 2)}\n`);
+          writeFileSync(evidence, `${JSON.stringify(await evidenceOf(session, notes, code), null, 2)}\n`);
         },
       );
     } finally {

@@ -74,7 +74,7 @@ async function compareStack(stack: string, base: Version<string>, now: Version<P
 }
 
 export function changed(stack: string, diff: PlanDiff): StackChange {
-  const text = (...parts: readonly (readonly string[])[]): string =>
+  const text = (...parts: readonly (readonly string[])[]) =>
     parts
       .filter((part) => part.length > 0)
       .map((part) => part.join("\n"))
@@ -95,7 +95,7 @@ function added(stack: string, plan: Plan): StackChange {
 }
 
 function overviewOf({ refused, lost, resources, nodes, findings }: PlanDiff): Overview {
-  const count = (...of: readonly Change[]): number => resources.filter(({ change }) => of.includes(change)).length;
+  const count = (...of: readonly Change[]) => resources.filter(({ change }) => of.includes(change)).length;
   const rows = (controlPlane: boolean) =>
     nodes
       .filter(({ role }) => (role === "control-plane") === controlPlane)

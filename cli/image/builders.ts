@@ -170,13 +170,12 @@ export const builders = {
 } as const;
 
 export function readme({ spec, pool }: Build, base: string, images: readonly string[]): string {
-  const own = builders[spec.cloud].commands.map((line) => line.replaceAll("BASE", base));
   return [
     `# An image for the pool ${pool.name}`,
     "",
     "`bake.ps1` holds no secret, but names of your cluster: do not publish it.",
     "",
-    ...own,
+    ...builders[spec.cloud].commands.map((line) => line.replaceAll("BASE", base)),
     "",
     "Any other builder, as SYSTEM: `bake.ps1` (exit code 0 or 3010), restart Windows, `bake.ps1` (0), `bake.ps1 -Seal -Sysprep` (0), stop, take the",
     "image. Without `-Sysprep` where the builder generalizes Windows itself.",

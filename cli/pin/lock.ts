@@ -194,8 +194,7 @@ function withNamed(lock: readonly Artifact[], versions: Versions): readonly Arti
     return known
       .filter((row) => row.version === newest?.version)
       .map((row) => {
-        const url = row.url.replace(/@sha256:.*$/, "").replaceAll(row.version, version);
-        return unknown({ ...row, version, url });
+        return unknown({ ...row, version, url: row.url.replace(/@sha256:.*$/, "").replaceAll(row.version, version) });
       });
   });
   const isNamed = ({ name, version, os }: Artifact) =>

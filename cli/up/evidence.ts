@@ -129,7 +129,7 @@ function secretsOf(kubeconfig: string | undefined): readonly string[] {
 
 /** The same without texts that look like secrets, are ones, or stand under a secret's name. Pure. */
 export function withoutSecrets(value: unknown, secrets: readonly string[], path = ""): unknown {
-  const clean = (text: string): string =>
+  const clean = (text: string) =>
     hideSecrets(secrets.reduce((left, secret) => left.replaceAll(secret, "[not shown]"), text));
   if (typeof value === "string") return hidesValue(path) ? "[not shown]" : clean(value);
   if (Array.isArray(value)) return value.map((each) => withoutSecrets(each, secrets, path));

@@ -51,9 +51,8 @@ function awsPlace({ region, account }: Where): Place {
   // S3 refuses to have its oldest region named.
   const there = region === "us-east-1" ? "" : ` --create-bucket-configuration LocationConstraint=${region}`;
   const s3 = (verb: string, more = ""): string => `aws s3api ${verb} --bucket ${bucket} --region ${region}${more}`;
-  const kms = (verb: string, more: string): string => `aws kms ${verb} --region ${region} ${more}`;
-  const key = (field: string): string =>
-    kms("describe-key", `--key-id ${alias} --query KeyMetadata.${field} --output text`);
+  const kms = (verb: string, more: string) => `aws kms ${verb} --region ${region} ${more}`;
+  const key = (field: string) => kms("describe-key", `--key-id ${alias} --query KeyMetadata.${field} --output text`);
   const blocked = ["BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets"];
   return {
     backend: `s3://${bucket}?region=${region}`,

@@ -43,7 +43,7 @@ export function watchEngine(line: (text: string) => void, now: () => number, tot
     told = now();
     line(text);
   };
-  const seconds = (since: number): number => Math.round((now() - since) / 1000);
+  const seconds = (since: number) => Math.round((now() - since) / 1000);
   const begin = (urn: string, type: string, op: string): void => {
     const word = words.find(([pattern]) => pattern.test(type))?.[1];
     const name = urn.split("::").at(-1) ?? urn;

@@ -116,8 +116,7 @@ async function openSession(
   });
   const { backend } = place;
   const engine = engineOf({ folder: found.root, project: project.name, stack, backend, command, apiAway });
-  const pulumi = command.version?.toString() ?? "";
-  return { stack, spec, file, secrets, place, engine, pulumi, signal };
+  return { stack, spec, file, secrets, place, engine, pulumi: command.version?.toString() ?? "", signal };
 }
 
 export const pulumiLine = (...words: readonly string[]): string => ["pulumi", ...words].map(quoted).join(" ");
