@@ -7,18 +7,18 @@ import { stackDir } from "./support/stacks.ts";
 const fenestra = path.join(import.meta.dirname, "../cli/fenestra");
 const runs = Number(process.env.RUNS ?? 5);
 
-function median(values: readonly number[]): number {
+function median(values: readonly number[]) {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
 /** Seconds that all processors of this machine have worked. */
-function worked(): number {
+function worked() {
   const ticks = cpus().map(({ times: { user, nice, sys, irq } }) => user + nice + sys + irq);
   return ticks.reduce((sum, ms) => sum + ms, 0) / 1000;
 }
 
 /** A command's time; in preflight also the SDKs': a cloud that refuses every connection takes none. */
-function timed(command: string, times: number): void {
+function timed(command: string, times: number) {
   if (times === 0) return;
   const nobody = { AWS_ENDPOINT_URL: "http://127.0.0.1:9", AWS_MAX_ATTEMPTS: "1", AWS_REGION: "eu-central-1" };
   const env = { ...process.env, ...nobody, AWS_ACCESS_KEY_ID: "any", AWS_SECRET_ACCESS_KEY: "any" };
@@ -39,7 +39,7 @@ function timed(command: string, times: number): void {
 }
 
 /** What a rehearsal waited for: its lines that came a second or more after those before. */
-function waitsOf(output: string): readonly string[] {
+function waitsOf(output: string) {
   const lines = [...output.matchAll(/^\[ *([\d.]+) s\] (?!\.\.\.)(.*)$/gm)].map(([, at, text = ""]) => ({
     at: Number(at),
     text,

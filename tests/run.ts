@@ -7,7 +7,7 @@ const names = process.argv.length > 2 ? process.argv.slice(2) : ["fast"];
 const only = process.env.ONLY ?? "";
 const told: string[] = [];
 
-async function counted({ title, run }: Step, output: Output): Promise<Counts> {
+async function counted({ title, run }: Step, output: Output) {
   console.log(`\n== ${title}`);
   const started = performance.now();
   const counts = await run(output).catch((error: unknown): Counts => {
@@ -22,7 +22,7 @@ async function counted({ title, run }: Step, output: Output): Promise<Counts> {
   return counts;
 }
 
-function textOf({ passed, failed, skipped }: Counts): string {
+function textOf({ passed, failed, skipped }: Counts) {
   return `${passed} passed, ${failed} failed, ${skipped} skipped`;
 }
 
@@ -38,7 +38,7 @@ if (all.length === 0) {
   all.push({ passed: 0, failed: 1, skipped: 0 });
 }
 
-const total = (kind: "passed" | "failed" | "skipped"): number => all.reduce((sum, counts) => sum + counts[kind], 0);
+const total = (kind: "passed" | "failed" | "skipped") => all.reduce((sum, counts) => sum + counts[kind], 0);
 const totals = { passed: total("passed"), failed: total("failed"), skipped: total("skipped") };
 console.log(`\n${[...told, "", textOf(totals)].join("\n")}`);
 process.exitCode = totals.failed > 0 ? 1 : 0;

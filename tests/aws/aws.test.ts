@@ -18,7 +18,7 @@ import { nameOfUrn, type RecordedResource } from "../../plan/program/recorded.ts
 import { readBack } from "../../plan/providers/nextUpdate.ts";
 import { readDocument } from "../docs/documents.ts";
 import { exampleControlPlane } from "../machine/examples.ts";
-import { ofType, poolOf, type Recorded, resource, runStack, specOf, withMocks } from "../support/mocks.ts";
+import { ofType, poolOf, resource, runStack, specOf, withMocks } from "../support/mocks.ts";
 import { stackConfig } from "../support/stacks.ts";
 
 const mirror = JSON.stringify({
@@ -26,7 +26,7 @@ const mirror = JSON.stringify({
   registries: { "registry.k8s.io": "https://mirror.example" },
 });
 
-function make(nat: string, changes: Readonly<Record<string, string>> = {}): Promise<Recorded> {
+function make(nat: string, changes: Readonly<Record<string, string>> = {}) {
   const zones = ["eu-central-1a", "eu-central-1b", "eu-central-1c"];
   const spec = specOf("aws-dev", { network: { zones, nat }, mirror, ...changes });
   return withMocks(() => {
@@ -53,8 +53,7 @@ describe("the network on AWS", () => {
     });
 
   it("has endpoints of registries where those are named, and no proxy is the way there", async () => {
-    const resources = ["arn:aws:ecr:eu-central-1:123456789012:repository/a"];
-    const registryAccess = JSON.stringify({ resources });
+    const registryAccess = JSON.stringify({ resources: ["arn:aws:ecr:eu-central-1:123456789012:repository/a"] });
     const more = async (changes: Record<string, string>) =>
       [...ofType(await make("none", changes), "aws:ec2/vpcEndpoint:VpcEndpoint").keys()].slice(
         1 + interfaceEndpoints.length,
@@ -109,8 +108,9 @@ describe("pools on AWS", () => {
 
   it("are of spot machines by the template, and move off them before they end", () => {
     const own = (type: string, part: string) => resource(spotPools, type, `aws-dev-pool-cheap-${part}`).inputs;
-    const template = own("aws:ec2/launchTemplate:LaunchTemplate", "template");
-    assert.deepEqual(template.instanceMarketOptions, { marketType: "spot" });
+    assert.deepEqual(own("aws:ec2/launchTemplate:LaunchTemplate", "template").instanceMarketOptions, {
+      marketType: "spot",
+    });
     const { mixedInstancesPolicy, capacityRebalance } = own("aws:autoscaling/group:Group", "group");
     assert.deepEqual([mixedInstancesPolicy, capacityRebalance], [undefined, true]);
   });
@@ -126,8 +126,10 @@ describe("replacements on AWS", () => {
       const hooks = [...ofType(prod, "aws:autoscaling/lifecycleHook:LifecycleHook").values()].filter(
         ({ inputs }) => inputs.autoscalingGroupName === group.outputs.name,
       );
-      const known = hooks.map(({ inputs: { autoscalingGroupName: _, ...hook } }) => hook);
-      assert.deepEqual(known, group.inputs.initialLifecycleHooks);
+      assert.deepEqual(
+        hooks.map(({ inputs: { autoscalingGroupName: _, ...hook } }) => hook),
+        group.inputs.initialLifecycleHooks,
+      );
       // Deleted first, they would leave its last machines no time to drain.
       for (const { options } of hooks) assert.equal(options.deletedWith, group.urn);
     }
@@ -164,7 +166,7 @@ describe("replacements on AWS", () => {
 });
 
 /** Whether a resource's second update would remove what the provider has read back. */
-function removedNextTime({ type, inputs, options }: RecordedResource): boolean {
+function removedNextTime({ type, inputs, options }: RecordedResource) {
   const field = readBack[type]?.field;
   return field !== undefined && inputs[field] === undefined && !options.ignoreChanges.includes(field);
 }
@@ -174,14 +176,24 @@ const resources = runs.flatMap(({ program }) => program.resources).filter(({ typ
 
 describe("what AWS reads back", () => {
   it("is set or ignored, so that a second update changes nothing", () => {
-    const removed = resources.filter(removedNextTime).map(({ name }) => name);
-    assert.deepEqual(removed, []);
+    assert.deepEqual(
+      resources.filter(removedNextTime).map(({ name }) => name),
+      [],
+    );
   });
 
   it("would be found where it is neither", () => {
-    const bare = resources.map((each) => ({ ...each, options: { ...each.options, ignoreChanges: [] } }));
-    const found = new Set(bare.filter(removedNextTime).map(({ type }) => type));
-    assert.deepEqual([...found].sort(), Object.keys(readBack).sort());
+    assert.deepEqual(
+      [
+        ...new Set(
+          resources
+            .map((each) => ({ ...each, options: { ...each.options, ignoreChanges: [] } }))
+            .filter(removedNextTime)
+            .map(({ type }) => type),
+        ),
+      ].sort(),
+      Object.keys(readBack).sort(),
+    );
   });
 });
 

@@ -25,8 +25,12 @@ describe("pools on Azure", () => {
       return size !== undefined && acceleratedNetworking(size);
     };
     const can = ["Standard_D2s_v5", "Standard_D2as_v6", "Standard_E4s_v3", "Standard_F4s_v2", "Standard_D4ls_v5"];
-    const cannot = ["Standard_B2ms", "Standard_B4s_v2", "Standard_D2s_v3", "Standard_F2s_v2", "Standard_F4s"];
-    assert.deepEqual([...can, ...cannot].filter(allowed), can);
+    assert.deepEqual(
+      [...can, "Standard_B2ms", "Standard_B4s_v2", "Standard_D2s_v3", "Standard_F2s_v2", "Standard_F4s"].filter(
+        allowed,
+      ),
+      can,
+    );
   });
 
   it("are replaced as the stack file says, as far as percents tell, a tenth and at least one at a time without it", () => {
@@ -123,8 +127,7 @@ describe("what others set on Azure", () => {
   ];
   for (const { title, type = subnet, old = {}, now = {}, live, taken } of cases)
     it(`${title}: ${taken === undefined ? "goes on" : "stops"}`, () => {
-      const found = takenOff(type, [old, now], { id: "x", properties: live });
-      assert.deepEqual(found.toSorted(), (taken ?? []).toSorted());
+      assert.deepEqual(takenOff(type, [old, now], { id: "x", properties: live }).toSorted(), (taken ?? []).toSorted());
     });
 
   const made = (read: ReadResource) =>
@@ -132,8 +135,7 @@ describe("what others set on Azure", () => {
       pulumi.runtime.registerStackTransformation(keepsOthers("others", read));
       const given = { resourceGroupName: "g", virtualNetworkName: "n" };
       const own = { routeTable: group("mine"), privateEndpointNetworkPolicies: "Enabled" };
-      const sent = new Subnet("sent", { ...given, ...own });
-      new Subnet("left", given, { dependsOn: sent });
+      new Subnet("left", given, { dependsOn: new Subnet("sent", { ...given, ...own }) });
       new VirtualNetwork("net", { resourceGroupName: "g" }, { ignoreChanges: ["tags"] });
       new VirtualMachine("plain", { resourceGroupName: "g", identity: { type: "UserAssigned" } });
       new VirtualMachine("monitored", { resourceGroupName: "g", identity: { type: "SystemAssigned, UserAssigned" } });
@@ -198,9 +200,10 @@ describe("rights on Azure", () => {
       access: { serviceAccountKeys: ["rsa-1"], workloadIdentity: { serviceAccounts: [account] } },
     });
     const scopes = program.resources.map(({ inputs }) => textOf(inputs.scope) ?? "");
-    const given = [/shop$/, /registries\/images$/, /secrets\/web$/].map((end) => scopes.filter((of) => end.test(of)));
     assert.deepEqual(
-      given.map(({ length }) => length),
+      [/shop$/, /registries\/images$/, /secrets\/web$/]
+        .map((end) => scopes.filter((of) => end.test(of)))
+        .map(({ length }) => length),
       [1, 3, 1],
     );
   });
@@ -230,8 +233,7 @@ const unknown = 'Status=400 Code="RoleDefinitionDoesNotExist" Message="The speci
 /** Whether the hook tries again, and how often it waited. */
 async function answer(errors: readonly string[], most = 20): Promise<readonly [again: boolean, pauses: number]> {
   let pauses = 0;
-  const hook = untilKnown("role", notYet.role, most, async () => void pauses++);
-  const again = await hook.callback({
+  const again = await untilKnown("role", notYet.role, most, async () => void pauses++).callback({
     urn: "",
     id: "",
     name: "",

@@ -32,11 +32,11 @@ const check = (id: string, run: Check["run"] = async () => undefined, more: Part
   run,
   ...more,
 });
-const fails = async (): Promise<void> => {
+const fails = async () => {
   throw new CheckFailure("it is broken", "kubectl get it");
 };
 
-async function run(checks: readonly Check[], options: Partial<RunOptions> = {}): Promise<readonly string[]> {
+async function run(checks: readonly Check[], options: Partial<RunOptions> = {}) {
   const results = await runChecks(checks, {}, { limitMs: 1_000, onResult: () => undefined, ...options });
   return results.map(({ id, outcome, reason }) => `${id} ${outcome}${reason === undefined ? "" : `: ${reason}`}`);
 }
@@ -44,7 +44,7 @@ async function run(checks: readonly Check[], options: Partial<RunOptions> = {}):
 describe("the engine of checks", () => {
   it("runs several at once, each after those that it needs, and gives the results in their order", async () => {
     const [order, first]: [string[], PromiseWithResolvers<void>] = [[], Promise.withResolvers()];
-    const told = (id: string, wait?: Promise<void>) => async (): Promise<void> => {
+    const told = (id: string, wait?: Promise<void>) => async () => {
       await wait;
       order.push(id);
       if (id === "b") first.resolve();
@@ -55,9 +55,8 @@ describe("the engine of checks", () => {
       check("b", told("b")),
       check("c", told("c"), { needs: ["a"] }),
     ];
-    const results = await run(checks, { atOnce: 3, onResult: ({ id }) => ended.push(id) });
     assert.deepEqual(
-      [order, ended, results],
+      [order, ended, await run(checks, { atOnce: 3, onResult: ({ id }) => ended.push(id) })],
       [
         ["b", "a", "c"],
         ["b", "a", "c"],
@@ -128,11 +127,16 @@ describe("the engine of checks", () => {
       "deaf failed: not finished after 0.02 s",
       "next passed",
     ]);
-    const slow = check("slow", () => new Promise((resolve) => setTimeout(resolve, 60)), { limitMs: 10_000 });
-    assert.deepEqual(await run([slow, ...within(10, [deaf])], { limitMs: 30 }), [
-      "slow passed",
-      "deaf failed: not finished after 0.01 s",
-    ]);
+    assert.deepEqual(
+      await run(
+        [
+          check("slow", () => new Promise((resolve) => setTimeout(resolve, 60)), { limitMs: 10_000 }),
+          ...within(10, [deaf]),
+        ],
+        { limitMs: 30 },
+      ),
+      ["slow passed", "deaf failed: not finished after 0.01 s"],
+    );
   });
 
   it("ends at an interruption", async () => {
@@ -152,7 +156,7 @@ describe("the engine of checks", () => {
 describe("waiting in a check", () => {
   it("ends at once with a failure, else with the last reason", async () => {
     let attempts = 0;
-    const attempt = async (): Promise<string> => {
+    const attempt = async () => {
       attempts += 1;
       if (attempts < 3) throw new NotYet("not yet");
       return "there";
@@ -195,9 +199,10 @@ describe("report of checks", () => {
   });
 
   it("gives a pipeline no command with it", () => {
-    const said = "x ##vso[task.setvariable variable=a]b ##[error]c\n  ::add-mask::d\n:: a::b ## [c] #d";
-    const shown = "x # #vso[task.setvariable variable=a]b # #[error]c\n  : :add-mask::d\n: : a::b ## [c] #d";
-    assert.equal(harmless(said), shown);
+    assert.equal(
+      harmless("x ##vso[task.setvariable variable=a]b ##[error]c\n  ::add-mask::d\n:: a::b ## [c] #d"),
+      "x # #vso[task.setvariable variable=a]b # #[error]c\n  : :add-mask::d\n: : a::b ## [c] #d",
+    );
   });
 
   it("keeps every text in XML, and no character that would end it", () =>

@@ -53,7 +53,7 @@ function run(cloud: Cloud, mode: OutputMode = "known-outputs", over: Readonly<Re
 }
 
 /** Lines of both stacks as one. */
-function ofEachStack(text: string): string {
+function ofEachStack(text: string) {
   const lines = [...Map.groupBy(text.split("\n"), (line) => line.replaceAll(/-(dev|prod)\b/g, "-STACK"))];
   return lines.map(([line, [first = "", second]]) => (second === undefined ? first : line)).join("\n");
 }
@@ -73,8 +73,8 @@ describe("the setup for the workflows", function () {
 
   it("names on Azure, as the manual does, the version of each state's key", () => {
     const variables = Object.values(mapOf(mapOf(programs.azure.outputs).environments)).map(mapOf);
-    const version = /^azurekeyvault:\/\/[^/]+\/keys\/[^/]+\/[0-9a-f]{32}$/;
-    for (const { PULUMI_SECRETS_PROVIDER } of variables) assert.match(textOf(PULUMI_SECRETS_PROVIDER) ?? "", version);
+    for (const { PULUMI_SECRETS_PROVIDER } of variables)
+      assert.match(textOf(PULUMI_SECRETS_PROVIDER) ?? "", /^azurekeyvault:\/\/[^/]+\/keys\/[^/]+\/[0-9a-f]{32}$/);
     assert.ok(variables.length > 0);
     for (const { text } of documents()) assert.doesNotMatch(text, /azurekeyvault:\/\/[^\s"`]*\/keys\/[^/\s"`]+["`\s]/);
   });
@@ -266,7 +266,7 @@ function ofState(purpose: Purpose, { bucketArn, keyArn }: StackScope): readonly 
 }
 
 /** The patterns of actions that let a call through. */
-function fitting(statements: PolicyDocument["Statement"], call: Call): readonly string[] {
+function fitting(statements: PolicyDocument["Statement"], call: Call) {
   return statements.flatMap((statement) =>
     statement.Action.filter(
       (action) => matches(action, call.action) && allows([{ Statement: [{ ...statement, Action: [action] }] }], call),

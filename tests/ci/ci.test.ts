@@ -16,9 +16,8 @@ describe("the subject of a run", () => {
       subject({ name: "octo-org/clusters" }, "preview-aws-dev"),
       "repo:octo-org/clusters:environment:preview-aws-dev",
     );
-    const ids = { owner: "12", repository: "345" };
     assert.equal(
-      subject({ name: "octo-org/clusters", ids }, "aws-prod"),
+      subject({ name: "octo-org/clusters", ids: { owner: "12", repository: "345" } }, "aws-prod"),
       "repo:octo-org@12/clusters@345:environment:aws-prod",
     );
   });
@@ -123,16 +122,15 @@ describe("the rights of the workflows on AWS", () => {
   });
 
   it("change nothing in a preview", () => {
-    const reading = /^[a-z0-9]+:(Describe|Get|List|Decrypt|Simulate)/;
     for (const document of [policies.preview, policies.preflight])
-      for (const action of document.Statement.flatMap(({ Action }) => Action)) assert.match(action, reading);
+      for (const action of document.Statement.flatMap(({ Action }) => Action))
+        assert.match(action, /^[a-z0-9]+:(Describe|Get|List|Decrypt|Simulate)/);
   });
 
   it("let preview and update ask all of preflight but what is the deployer's own", () => {
     const rights = [...rightsAsked("aws")].filter((right) => !/RunInstances|AllocateAddress|GetCaller|s3:/.test(right));
-    const image = `arn:aws:ssm:${region}::parameter/aws/service/x`;
     const call = (action: string) => ({
-      ...{ action, resource: action === "ssm:GetParameter" ? image : "*" },
+      ...{ action, resource: action === "ssm:GetParameter" ? `arn:aws:ssm:${region}::parameter/aws/service/x` : "*" },
       context: { "aws:RequestedRegion": region },
     });
     for (const documents of [[policies.preview, policies.preflight], Object.values(made.deploy(scope))])
@@ -213,9 +211,12 @@ describe("the rights of the workflows on AWS", () => {
   });
 
   it("keep the snapshots of etcd from a preview", () => {
-    const call = { action: "s3:GetObject", resource: "arn:aws:s3:::aws-dev-snapshots-bucket-1/etcd.db" };
-    const allowed = purposes.filter((purpose) => allows(roles[purpose], call));
-    assert.deepEqual(allowed, ["deploy"]);
+    assert.deepEqual(
+      purposes.filter((purpose) =>
+        allows(roles[purpose], { action: "s3:GetObject", resource: "arn:aws:s3:::aws-dev-snapshots-bucket-1/etcd.db" }),
+      ),
+      ["deploy"],
+    );
   });
 });
 
@@ -235,7 +236,9 @@ describe("the rights of the workflows on Azure", () => {
   });
 
   it("are not the preview's that preflight judges", () => {
-    const workflow = readFileSync(new URL("../../.github/workflows/deploy.yml", import.meta.url), "utf8");
-    assert.match(workflow, /preflight .*--deployer "\$AZURE_DEPLOYER_ID"/);
+    assert.match(
+      readFileSync(new URL("../../.github/workflows/deploy.yml", import.meta.url), "utf8"),
+      /preflight .*--deployer "\$AZURE_DEPLOYER_ID"/,
+    );
   });
 });

@@ -79,11 +79,10 @@ describe("the stacks that change", function () {
   });
 
   it("tell why one cannot be planned, or cannot be compared", async () => {
-    const problem = { path: "config.fenestra:name", value: 1, message: "is no name", allowed: "a name" };
     const failing = {
       stacks: ["aws-dev"],
       plan: async (): Promise<Plan> => {
-        throw new ConfigError([problem]);
+        throw new ConfigError([{ path: "config.fenestra:name", value: 1, message: "is no name", allowed: "a name" }]);
       },
     };
     const [failed] = await compareStacks(texts(["aws-dev"]), failing);
@@ -100,14 +99,13 @@ describe("the stacks that change", function () {
       [unknown?.change.status, unknown?.change.reason],
       ["unknown", "--since x: that version cannot plan aws-dev: no"],
     );
-    const old = { stacks: ["aws-dev"], plan: async () => `{"version":0}` };
-    const [older] = await compareStacks(old, now("aws-dev"));
+    const [older] = await compareStacks({ stacks: ["aws-dev"], plan: async () => `{"version":0}` }, now("aws-dev"));
     assert.match(older?.change.reason ?? "", /^it is no plan.json of version/);
   });
 });
 
 /** What is outside of fenced blocks, which end with a fence at least as long, as in CommonMark. */
-function outside(comment: string): string {
+function outside(comment: string) {
   let open = 0;
   return comment
     .split("\n")
@@ -188,8 +186,10 @@ Resources: + 1
   ];
 
   it("shows no character that is unseen or turns the line around", () => {
-    const comment = changesComment([change({ nodes: "a\u202Eb\u200Bc\u0000d\u001B[31me\u{E0041}\tf" })], source);
-    assert.match(comment, /a\uFFFDb\uFFFDc\uFFFDd\uFFFD\[31me\uFFFD\tf/);
+    assert.match(
+      changesComment([change({ nodes: "a\u202Eb\u200Bc\u0000d\u001B[31me\u{E0041}\tf" })], source),
+      /a\uFFFDb\uFFFDc\uFFFDd\uFFFD\[31me\uFFFD\tf/,
+    );
   });
 
   const text = fc

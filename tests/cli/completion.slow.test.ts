@@ -39,9 +39,8 @@ describe("what the tab key completes", function () {
       env: { ...process.env, TERM: "dumb", INPUTRC: "/dev/null" },
     });
     assert.equal(error, undefined);
-    const words = [...stdout.matchAll(/^<(.*)>\r?$/gm)].map(([, found = ""]) => found.replace(/[/ ]+$/, ""));
     assert.deepEqual(
-      words,
+      [...stdout.matchAll(/^<(.*)>\r?$/gm)].map(([, found = ""]) => found.replace(/[/ ]+$/, "")),
       lines.map(([, line]) => line),
     );
   });

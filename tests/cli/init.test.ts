@@ -44,16 +44,17 @@ describe("fenestra init", () => {
     });
     assert.deepEqual([config.environment, config.controlPlane.replicas], ["production", 3]);
     assert.deepEqual(config.access.public?.allow, ["198.18.0.0/15", "100.64.0.0/10"]);
-    const pools = config.pools.map(({ name, os, count }) => [name, os, count]);
-    assert.deepEqual(pools, [
-      ["linux", "linux", 2],
-      ["win2022", "windows-2022", 2],
-    ]);
+    assert.deepEqual(
+      config.pools.map(({ name, os, count }) => [name, os, count]),
+      [
+        ["linux", "linux", 2],
+        ["win2022", "windows-2022", 2],
+      ],
+    );
     assert.equal(await init({ ...options, stack: "azure", cloud: "azure" }, false, silent, folder), 0);
     assert.ok(loadConfig(readStackFile("azure", folder)).pools.every(({ perZone, count }) => perZone && count === 3));
     rmSync(new URL("Pulumi.azure.yaml", folder));
-    const tokyo = { ...options, stack: "tokyo", region: "ap-northeast-1" };
-    assert.equal(await init(tokyo, false, silent, folder), 0);
+    assert.equal(await init({ ...options, stack: "tokyo", region: "ap-northeast-1" }, false, silent, folder), 0);
     assert.deepEqual(loadConfig(readStackFile("tokyo", folder)).network.zones, zones("ap-northeast-1", "acd"));
     rmSync(new URL("Pulumi.tokyo.yaml", folder));
     // Before anything is asked.
@@ -86,8 +87,7 @@ describe("fenestra init", () => {
     };
     const screen = { out: (text: string) => out.push(text), err: (text: string) => said.push(text), ask };
     const account = "01234567-0123-0123-0123-0123456789ab";
-    const given = { stack: "shop", production: true };
-    await init(given, true, screen, folder, undefined, async (cloud, region) => {
+    await init({ stack: "shop", production: true }, true, screen, folder, undefined, async (cloud, region) => {
       assert.deepEqual([cloud, region], ["azure", "westeurope"]);
       return { account, quota: "enough" };
     });
@@ -129,14 +129,18 @@ describe("fenestra init", () => {
     for (const cloud of ["aws", "azure"] as const)
       for (const production of [false, true]) {
         const out: string[] = [];
-        const given = { stack: "new", cloud, production };
-        await init(given, true, { ...silent, out: (text) => out.push(text) }, folder);
+        await init({ stack: "new", cloud, production }, true, { ...silent, out: (text) => out.push(text) }, folder);
         const spec = clusterSpec(loadConfig(parseStackFile(out.join(""), "new")));
         const program = { stack: "new", resources: [], outputs: {}, messages: [] };
         const weak = pinRules["known-vulnerability"].find({ spec, program, ...bare });
         const names = weak.flatMap((each) => each.names ?? []);
-        const accepted = Object.keys(spec.acknowledge).filter((name) => name !== "unconfirmed-artifact");
-        assert.deepEqual(accepted.toSorted(), names.toSorted(), out.join(""));
+        assert.deepEqual(
+          Object.keys(spec.acknowledge)
+            .filter((name) => name !== "unconfirmed-artifact")
+            .toSorted(),
+          names.toSorted(),
+          out.join(""),
+        );
         assert.deepEqual(
           weak.map(({ path: at }) => at),
           ["containerd 2.3.4"],
@@ -149,7 +153,7 @@ describe("fenestra init", () => {
   });
 });
 
-function zones(region: string, letters: string): readonly string[] {
+function zones(region: string, letters: string) {
   return [...letters].map((letter) => `${region}${letter}`);
 }
 
@@ -159,8 +163,10 @@ const makers = ["init", "update", "rehearse", "up", "down", "image", "schema", "
 describe("fenestra schema", () => {
   it("prints every finding to read", async () => {
     const { out } = await fenestra("schema", "--findings");
-    const ids = [...out.matchAll(/^- `([a-z-]+)` \((?:note|warning|error)\b/gm)].map(([, id]) => id);
-    assert.deepEqual(ids, [...Object.keys(findingRules), "acknowledged-nothing", fewerMachines].sort());
+    assert.deepEqual(
+      [...out.matchAll(/^- `([a-z-]+)` \((?:note|warning|error)\b/gm)].map(([, id]) => id),
+      [...Object.keys(findingRules), "acknowledged-nothing", fewerMachines].sort(),
+    );
   });
 
   it("has a schema of each command that lists something, which prints it with --json", async () => {
@@ -168,8 +174,7 @@ describe("fenestra schema", () => {
     for (const [name, [, load]] of Object.entries(commands))
       if ((await load()).command.declaration.options.some(({ long }) => long === "--json")) lists.push(name);
     assert.deepEqual([...lists, ...makers].sort(), Object.keys(commands).sort());
-    const named = Object.keys(printed).map((name) => name.split("-")[0]);
-    assert.deepEqual([...new Set(named)].sort(), lists.sort());
+    assert.deepEqual([...new Set(Object.keys(printed).map((name) => name.split("-")[0]))].sort(), lists.sort());
     for (const name of ["stack", ...Object.keys(printed)]) {
       const { $schema, type }: Record<string, unknown> = JSON.parse((await fenestra("schema", name)).out);
       assert.match(`${$schema} ${type}`, /2020-12\/schema (object|array)$/, name);

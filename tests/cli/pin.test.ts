@@ -77,8 +77,12 @@ describe("pin", () => {
     const name = "mcr.microsoft.com/windows/nanoserver";
     const some = await pinned([row(name, "ltsc2022", a, "windows")], a);
     const images = { "ghcr.io/o/new": "1.2.0" };
-    const first = await pinned([], a, { versions: { ...none, images } });
-    assert.equal(first.lock.rows.find(({ name }) => name in images)?.url.slice(0, 28), "ghcr.io/o/new:v1.2.0@sha256:");
+    assert.equal(
+      (await pinned([], a, { versions: { ...none, images } })).lock.rows
+        .find(({ name }) => name in images)
+        ?.url.slice(0, 28),
+      "ghcr.io/o/new:v1.2.0@sha256:",
+    );
     const tags = ["ltsc2019", "ltsc2022", "ltsc2025"].map((tag) => `${name} ${tag} windows a`);
     assert.deepEqual(shown(some.lock.rows), tags);
   });
@@ -98,8 +102,10 @@ describe("pin", () => {
       [shown(taken), failed],
       [["etcd 3.6.15 linux undefined", "registry.k8s.io/etcd 3.6.15-0 linux undefined"], []],
     );
-    const isNew = (each: Artifact) => !own.includes(each);
-    assert.deepEqual(shown(lock.rows.filter(isNew)), ["etcd 3.6.15 linux a", "registry.k8s.io/etcd 3.6.15-0 linux b"]);
+    assert.deepEqual(shown(lock.rows.filter((each) => !own.includes(each))), [
+      "etcd 3.6.15 linux a",
+      "registry.k8s.io/etcd 3.6.15-0 linux b",
+    ]);
     assert.equal(lock.rows.length, own.length);
     assert.partialDeepStrictEqual(said.versions, {
       components: { etcd: { ...versions.components.etcd, "1.36": "3.6.15" } },
@@ -136,10 +142,14 @@ describe("pin", () => {
     assert.deepEqual([shown(later.gone), shown(later.lock.users)], [["runc 1.5.2 linux a"], ahead]);
 
     const filled = await pinned([kubelet(null)], a, { users: [] });
-    const again = await pinned([kubelet(null)], a, { users: filled.lock.users });
-    assert.deepEqual(shown(again.lock.users), ["kubelet 1.36.4 linux a"]);
-    const release = await pinned([kubelet(null)], a, { users: [], release: "1.36.5" });
-    assert.ok(release.lock.users?.every(({ version }) => version === "1.36.5"));
+    assert.deepEqual(shown((await pinned([kubelet(null)], a, { users: filled.lock.users })).lock.users), [
+      "kubelet 1.36.4 linux a",
+    ]);
+    assert.ok(
+      (await pinned([kubelet(null)], a, { users: [], release: "1.36.5" })).lock.users?.every(
+        ({ version }) => version === "1.36.5",
+      ),
+    );
   });
 
   it("takes nothing of which the publisher gives no digest", async () => {

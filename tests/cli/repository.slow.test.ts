@@ -35,7 +35,7 @@ defaultBranch = main
 `;
 const env = { ...process.env, GIT_CONFIG_GLOBAL: at("gitconfig") };
 
-function git(where: string, ...args: readonly string[]): string {
+function git(where: string, ...args: readonly string[]) {
   return execFileSync("git", ["-C", where, ...args], {
     encoding: "utf8",
     env,
@@ -43,7 +43,7 @@ function git(where: string, ...args: readonly string[]): string {
   }).trim();
 }
 
-function commit(where: string, message: string): void {
+function commit(where: string, message: string) {
   git(where, "add", "--all");
   git(where, "commit", "--quiet", "--message", message);
 }
@@ -58,7 +58,7 @@ function fenestra(program: string, cwd: string, ...args: readonly string[]) {
   return spawnSync(process.execPath, [path.join(program, "cli/main.ts"), ...args], { cwd, env, encoding: "utf8" });
 }
 
-function fine(...args: Parameters<typeof fenestra>): string {
+function fine(...args: Parameters<typeof fenestra>) {
   const { stdout, stderr, status } = fenestra(...args);
   assert.equal(status, 0, `${stderr}${stdout}`);
   return stdout;
@@ -72,7 +72,7 @@ const stackFile = path.join(user, "stacks/Pulumi.shop.yaml");
 const textOf = (name: string) => readFileSync(path.join(user, name), "utf8");
 
 /** A bare repository with two releases that differ in a kernel setting of Linux machines. */
-function makeReleases(): void {
+function makeReleases() {
   const source = at("source");
   git(folder, "init", "--quiet", source);
   // What is here, committed or not.
@@ -147,16 +147,17 @@ describe("a repository of one's own", function () {
   });
 
   it("has its own stacks, whose files name the schema in place, from any folder", () => {
-    const options = ["--cloud", "aws", "--region", "eu-west-1"];
-    assert.match(inUser("init", "--stack", "shop", ...options), /^stacks\/Pulumi\.shop\.yaml is written\.\n/);
+    assert.match(
+      inUser("init", "--stack", "shop", "--cloud", "aws", "--region", "eu-west-1"),
+      /^stacks\/Pulumi\.shop\.yaml is written\.\n/,
+    );
     edit(stackFile, (text) => text.replace(/# (fenestra:accountId): .*/, '$1: "123456789012"'));
     const [, schema = ""] = /\$schema=(\S+)/.exec(textOf("stacks/Pulumi.shop.yaml")) ?? [];
     assert.ok(schema.startsWith("..") && existsSync(path.join(user, "stacks", schema)));
     for (const cwd of [path.join(user, "ci"), folder])
       assert.equal(fine(program, cwd, "stacks", "--deployable"), '["shop"]\n');
-    const inside = fenestra(program, program, "stacks", "--deployable");
     assert.match(
-      inside.stderr,
+      fenestra(program, program, "stacks", "--deployable").stderr,
       new RegExp(`^fenestra: these are the stack files of ${program} itself; for those of ${user} run it there\n`),
     );
     const ci = { "fenestra-ci:repository": "o/r", "fenestra-ci:stacks": '["shop"]' };
@@ -210,8 +211,15 @@ describe("a repository of one's own", function () {
       ["", 0],
       [older, 1],
     ] as const) {
-      const step = { cwd: user, env: { ...env, PROGRAM: "fenestra", WORKFLOW_SHA: sha }, encoding: "utf8" } as const;
-      assert.equal(spawnSync("fenestra/examples/ci/same-version.sh", step).status, status, sha);
+      assert.equal(
+        spawnSync("fenestra/examples/ci/same-version.sh", {
+          cwd: user,
+          env: { ...env, PROGRAM: "fenestra", WORKFLOW_SHA: sha },
+          encoding: "utf8",
+        }).status,
+        status,
+        sha,
+      );
     }
     // As a job of a pull request has it: the commit before, and only the newest of the submodule.
     const shallow = at("shallow");
@@ -225,8 +233,10 @@ describe("a repository of one's own", function () {
 
   it("tells a submodule that it does not pin, and another version's packages", () => {
     git(program, "checkout", "--quiet", "v9.0.0");
-    const note = /^fenestra: fenestra is at \S+, and the repository pins \S+: git submodule update fenestra,/;
-    assert.match(fenestra(program, user, "stacks").stderr, note);
+    assert.match(
+      fenestra(program, user, "stacks").stderr,
+      /^fenestra: fenestra is at \S+, and the repository pins \S+: git submodule update fenestra,/,
+    );
     git(user, "submodule", "--quiet", "update");
     edit(path.join(program, "package-lock.json"), (text) =>
       text.replace(/("node_modules\/yaml": \{\s+"version": )"[^"]+"/, '$1"0.0.1"'),

@@ -73,8 +73,11 @@ describe("what a person calls without a word", () => {
     assert.ok(names.includes("down") && acting.every((name) => names.includes(name)));
     for (const name of names.filter((each) => ![...acting, "completion"].includes(each))) {
       const said = { out: "", err: "" };
-      const terminal = { out: (text: string) => (said.out += text), err: (text: string) => (said.err += text) };
-      assert.deepEqual([await main([name], terminal), said.out], [2, ""], name);
+      assert.deepEqual(
+        [await main([name], { out: (text) => (said.out += text), err: (text) => (said.err += text) }), said.out],
+        [2, ""],
+        name,
+      );
       assert.match(said.err, /^fenestra: \S.* (needs|is for|add) /, name);
     }
   }).timeout(120_000);
@@ -121,13 +124,17 @@ it("a proxy without a scheme is one of HTTP, as for Go and curl, and what Node c
       ["https://proxy.test/", "https://proxy.test/"],
       ["http://proxy.test:secret", undefined],
     ] as const) {
-      const env = { PATH: process.env.PATH, [name]: value };
       const { stdout, stderr, status } = spawnSync(`${cli}with-node`, ["-p", `process.env.${name}`], {
-        env,
+        env: { PATH: process.env.PATH, [name]: value },
         encoding: "utf8",
       });
-      const told = `fenestra: ${name} is no proxy for Node; allowed: http://HOST:PORT\n`;
-      assert.deepEqual([status, stdout, stderr], read === undefined ? [2, "", told] : [0, `${read}\n`, ""], value);
+      assert.deepEqual(
+        [status, stdout, stderr],
+        read === undefined
+          ? [2, "", `fenestra: ${name} is no proxy for Node; allowed: http://HOST:PORT\n`]
+          : [0, `${read}\n`, ""],
+        value,
+      );
     }
 }).timeout(30_000);
 
@@ -150,7 +157,7 @@ describe("the command's starter", () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  function program(file: string, text: string): void {
+  function program(file: string, text: string) {
     writeFileSync(path.join(folder, file), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
   }
 
@@ -183,7 +190,9 @@ describe("the command's starter", () => {
   it("keeps compiled modules at home, and none where there is no home or nothing can be made", () => {
     program("bin/node", `echo "\${NODE_COMPILE_CACHE-none}"`);
     chmodSync(folder, 0o777);
-    const kept = (HOME: string) => run("fenestra", HOME).stdout;
-    assert.deepEqual(["", "/proc", folder].map(kept), ["none\n", "none\n", `${folder}/.cache/fenestra/compile\n`]);
+    assert.deepEqual(
+      ["", "/proc", folder].map((HOME) => run("fenestra", HOME).stdout),
+      ["none\n", "none\n", `${folder}/.cache/fenestra/compile\n`],
+    );
   });
 });

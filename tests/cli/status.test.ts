@@ -16,7 +16,7 @@ describe("fenestra status", () => {
     marks: Readonly<Record<string, string>> = {},
     remarks: readonly string[] = [],
     more: Partial<StatusFacts> = {},
-  ): string[] =>
+  ) =>
     statusText(
       {
         controlPlane: ["True", "Unknown"].map((ready, index) => ({

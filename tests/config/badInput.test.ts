@@ -33,8 +33,7 @@ const rows = z.array(z.partialRecord(z.enum(["aws", "azure"]), z.record(z.string
 
 type Cloud = keyof typeof valid;
 
-const changed = (cloud: Cloud, changes: Readonly<Record<string, unknown>>): PlainConfig =>
-  changedAt(valid[cloud], changes);
+const changed = (cloud: Cloud, changes: Readonly<Record<string, unknown>>) => changedAt(valid[cloud], changes);
 
 function refusalOf(load: () => unknown): ConfigError | undefined {
   try {
@@ -56,13 +55,13 @@ const messagesOf = (config: PlainConfig) =>
     .join("\n");
 
 /** A config's error, the same by both ways in. */
-function refusal(config: PlainConfig): ConfigError | undefined {
+function refusal(config: PlainConfig) {
   const [plain, texts] = refusals(config);
   assert.equal(texts?.message, plain?.message);
   return plain;
 }
 
-const errorOf = (config: PlainConfig): ConfigError => refusal(config) ?? assert.fail("no problem was found");
+const errorOf = (config: PlainConfig) => refusal(config) ?? assert.fail("no problem was found");
 
 describe("bad input", () => {
   it("is told with its path, its value, the reason and what is allowed", () => {
@@ -157,8 +156,10 @@ describe("bad input", () => {
       "name, network.nat, network.zones[1], network.zones[2], pools[0].autoscale, pools[0].name, pools[0].size",
       'pools[1].labels["kubernetes.io/arch"], pools[1].labels["my \\"team"], pools[2].name, pools[2].os, pools[2].size, pools[3].image, tags.cost',
     ];
-    const told = [...error.message.matchAll(/^config\.fenestra:(.+?): /gmu)].map(([, at]) => at);
-    assert.equal(told.join(", "), refused.join(", "));
+    assert.equal(
+      [...error.message.matchAll(/^config\.fenestra:(.+?): /gmu)].map(([, at]) => at).join(", "),
+      refused.join(", "),
+    );
   });
 
   it("gives an empty config its missing keys and nothing else", () => {
@@ -191,8 +192,7 @@ describe("bad input", () => {
   });
 
   it("names what would fix it", () => {
-    const fix = (changes: Readonly<Record<string, unknown>>): string | undefined =>
-      errorOf(changed("azure", changes)).problems[0]?.remedy;
+    const fix = (changes: Readonly<Record<string, unknown>>) => errorOf(changed("azure", changes)).problems[0]?.remedy;
     // Slips by their class, each at one setting of its kind.
     const slips: readonly (readonly [string, unknown, string | undefined])[] = [
       ["kubernetes.version", 1.37, "write 1.37.0 or 1.37.1"],
@@ -283,8 +283,10 @@ describe("bad input", () => {
       errorOf(changed("aws", { "pools.1.hyperV": true })).problems[0]?.remedy,
       "state a size; m7i.large is the default",
     );
-    const withoutSource = errorOf(changed("aws", { "network.nat": "none" })).problems[0]?.remedy;
-    assert.equal(withoutSource, "set fenestra:httpProxy or fenestra:mirror, or choose another nat");
+    assert.equal(
+      errorOf(changed("aws", { "network.nat": "none" })).problems[0]?.remedy,
+      "set fenestra:httpProxy or fenestra:mirror, or choose another nat",
+    );
   });
 });
 
@@ -313,8 +315,7 @@ describe("a problem's text", () => {
         .filter((at) => hidesValue(`config.fenestra:${at}`));
       assert.ok(secrets.includes("proxyCredentials.password") && secrets.length > 5, secrets.join(" "));
       for (const path of secrets) {
-        const key = path.split(".").at(-1) ?? "";
-        for (const value of under(key)) told(cloud, path, value);
+        for (const value of under(path.split(".").at(-1) ?? "")) told(cloud, path, value);
       }
       for (const path of ["addons.logs.otlp.headers.0.value", "secretsEncryption.keys.0.secret", "fooToken.x.secret"])
         for (const value of under("value")) told(cloud, path, value);

@@ -43,20 +43,26 @@ describe("schema of a stack file", () => {
   });
 
   it("of a cloud takes its own settings and values, and those of no other", () => {
-    const path = ["pools", 0, "disk", "type"];
     for (const { name, settings, disks } of Object.values(cloudFacts)) {
       const own = new Set(fields(configJsonSchema(schemaOf(name))).map(([at]) => at.slice(1)));
-      const all = Object.values(cloudFacts).flatMap((other) => other.settings);
-      assert.deepEqual(all.filter((at) => own.has(at)).sort(), [...settings].sort());
-      assert.deepEqual(schemaAt(configJsonSchema(schemaOf(name)), path)?.enum, disks.types);
+      assert.deepEqual(
+        Object.values(cloudFacts)
+          .flatMap((other) => other.settings)
+          .filter((at) => own.has(at))
+          .sort(),
+        [...settings].sort(),
+      );
+      assert.deepEqual(schemaAt(configJsonSchema(schemaOf(name)), ["pools", 0, "disk", "type"])?.enum, disks.types);
     }
   });
 
   it("describes every field in at least a sentence", () => {
     const all = fields(schema);
     assert.ok(all.length > 40, `${all.length} fields`);
-    const undescribed = all.filter(([, { description }]) => !/^.{8,}\.$/.test(description ?? "")).map(([path]) => path);
-    assert.deepEqual(undescribed, []);
+    assert.deepEqual(
+      all.filter(([, { description }]) => !/^.{8,}\.$/.test(description ?? "")).map(([path]) => path),
+      [],
+    );
   });
 
   it("refuses unknown keys at each level", () => {
@@ -71,8 +77,10 @@ describe("schema of a stack file", () => {
       ([, { pattern, patternErrorMessage, format }]) =>
         pattern !== undefined && patternErrorMessage === undefined && format === undefined,
     );
-    const unsaid = silent.map(([path]) => path);
-    assert.deepEqual(unsaid, []);
+    assert.deepEqual(
+      silent.map(([path]) => path),
+      [],
+    );
   });
 
   it("has patterns that take their examples without flags, as editors read them", () => {

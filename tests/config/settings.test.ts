@@ -23,7 +23,7 @@ function outcome(config: PlainConfig): ClusterSpec | ConfigError {
   }
 }
 
-function assertTold(error: ConfigError): void {
+function assertTold(error: ConfigError) {
   assert.ok(error.problems.length > 0);
   for (const { path, message, allowed } of error.problems) {
     assert.ok(path.startsWith("config.fenestra:"), path);
@@ -33,9 +33,13 @@ function assertTold(error: ConfigError): void {
   }
   const sentences = error.problems.map(({ path, message }) => `${path}\n${message}`);
   assert.equal(new Set(sentences).size, sentences.length, "each problem is told once");
-  const found = error.message.split("\n").filter((line) => line.startsWith("    found:"));
-  const tooLong = found.filter((line) => line.length > "    found:   ".length + 80);
-  assert.deepEqual(tooLong, []);
+  assert.deepEqual(
+    error.message
+      .split("\n")
+      .filter((line) => line.startsWith("    found:"))
+      .filter((line) => line.length > "    found:   ".length + 80),
+    [],
+  );
 }
 
 const hostileKey = fc.constantFrom("__proto__", "constructor", "toString", "length", "", "a b", "0", "ключ");
@@ -126,8 +130,7 @@ describe("each setting of a stack file", () => {
     const own = Object.entries(poolSchema.shape).filter(([, field]) =>
       field.meta()?.description?.startsWith("Windows: "),
     );
-    const names = own.map(([name]) => name);
-    assert.deepEqual(names.sort(), Object.keys(windowsFields).sort());
+    assert.deepEqual(own.map(([name]) => name).sort(), Object.keys(windowsFields).sort());
   });
 
   it("has a row of changed config, by its value or by the name of its part, or a reason for none", () => {

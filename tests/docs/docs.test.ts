@@ -16,7 +16,6 @@ import { leavesOf } from "../support/stacks.ts";
 import { anchors, type Document, documents, readDocument, root } from "./documents.ts";
 
 const all = documents();
-const linkPattern = /\[[^\]]*\]\(([^)\s]+)\)/g;
 
 function linkProblem(document: Document, target: string): string | undefined {
   const [file = "", anchor] = target.split("#");
@@ -34,14 +33,14 @@ const folders = readdirSync(root, { withFileTypes: true }).flatMap((each) =>
 const gone = ["bench", "checks", "ci", "preflight", "verify"];
 
 /** Paths that a document names as code, such as `components/aws/pool.ts`. */
-function namedPaths({ prose }: Document): readonly string[] {
+function namedPaths({ prose }: Document) {
   const below = [...folders, ...gone].join("|");
   const named = new RegExp(`\`((?:${below})/[\\w./*-]+|[\\w-]+\\.(?:ts|sh|ps1))\``, "g");
   return [...prose.matchAll(named)].map(([, name = ""]) => name);
 }
 
 /** Whether a path is there: from the root, or, for a bare name, of any file of the project. */
-function isThere(name: string): boolean {
+function isThere(name: string) {
   // A user has it, or not.
   if (name === transformsFile) return true;
   if (name.includes("/")) return existsSync(path.join(root, name.replace(/\/\*.*$/, "")));
@@ -51,7 +50,7 @@ function isThere(name: string): boolean {
 describe("documents and their links", () => {
   it("lead somewhere, headings included", () => {
     const links = all.flatMap((document) =>
-      [...document.prose.matchAll(linkPattern)].map(([, target = ""]) => ({ document, target })),
+      [...document.prose.matchAll(/\[[^\]]*\]\(([^)\s]+)\)/g)].map(([, target = ""]) => ({ document, target })),
     );
     // The samples in stacks/ are the users' to change and delete.
     const relative = links.filter(({ target }) => !/^[a-z]+:|^(?:\.\.\/)*stacks\/Pulumi\./.test(target));
@@ -77,15 +76,19 @@ describe("documents and their links", () => {
       .filter(({ file }) => file !== "CHANGES.md")
       .flatMap((document) => namedPaths(document).map((name) => `${document.file}: ${name}`));
     assert.ok(named.length > 15, `${named.length} names`);
-    const gone = named.filter((entry) => !isThere(entry.split(": ")[1] ?? ""));
-    assert.deepEqual(gone, []);
+    assert.deepEqual(
+      named.filter((entry) => !isThere(entry.split(": ")[1] ?? "")),
+      [],
+    );
   });
 });
 
-const leaves = leavesOf(configJsonSchema()).map(([name]) => name);
-
 /** Names of settings at every level: `pools`, `kubelet`, `maxPods`. */
-const names = new Set(leaves.flatMap((leaf) => leaf.split(/[.[\]*]+/)));
+const names = new Set(
+  leavesOf(configJsonSchema())
+    .map(([name]) => name)
+    .flatMap((leaf) => leaf.split(/[.[\]*]+/)),
+);
 
 /** Names of others: Kubernetes (claims, Services), Entra ID (applications), a function of cloud-provider-aws. */
 const foreign = ["dataSource", "isNLB", "requestedAccessTokenVersion", "sessionAffinity", "trafficDistribution"];
@@ -134,8 +137,7 @@ const textOf = (file: string) => readFileSync(path.join(root, file), "utf8");
 
 describe("the table of what Windows does differently", () => {
   it("has a row for each exception that checks and samples make, and names none that they do not", () => {
-    const files = ["check/**/*.ts", "components/kubernetes/samples/*.yaml"];
-    const made = globSync(files, { cwd: root })
+    const made = globSync(["check/**/*.ts", "components/kubernetes/samples/*.yaml"], { cwd: root })
       .flatMap((file) => [...textOf(file).matchAll(/Windows row: ([a-z-]+)/g)])
       .map(([, id = ""]) => id);
     const [, table = ""] = textOf("docs/windows-applications.md").split("## What Windows does differently");
@@ -148,7 +150,7 @@ describe("the table of what Windows does differently", () => {
 });
 
 /** Rows of a Markdown table under its head. Bars in cells are escaped. */
-function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]) {
   const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
   return [line(head), line(head.map(() => "---")), ...rows.map(line), ""].join("\n");
 }
@@ -174,7 +176,7 @@ function mergedRows(
  *
  * @param reference what `fenestra schema --markdown` prints
  */
-function settingsList(reference: string, paths: readonly string[]): string {
+function settingsList(reference: string, paths: readonly string[]) {
   return paths
     .map((path) => {
       const start = `- \`${path}\` (`;
@@ -186,7 +188,7 @@ function settingsList(reference: string, paths: readonly string[]): string {
 }
 
 /** Inputs to which others add. */
-function ownersTable(): string {
+function ownersTable() {
   const rows = Object.entries({ aws: awsOwners, "azure-native": azureOwners }).flatMap(([provider, table]) =>
     Object.entries(table).flatMap(([type, { contested = {}, shared = {} }]) => {
       const row = (input: string, others: string, then: string) => [type.replace("*", provider), input, others, then];
@@ -209,7 +211,7 @@ const machineLists = z.object({
 const machineList = z.object({ shown: z.string(), description: z.string() });
 
 /** Why a machine is not well, by the page that the node controller writes. */
-function machinesTable(schema: unknown): string {
+function machinesTable(schema: unknown) {
   const { properties } = machineLists.parse(schema).properties.pools.additionalProperties;
   const rows = Object.entries(properties).flatMap(([name, form]) => {
     const { data } = machineList.safeParse(form);
@@ -219,17 +221,14 @@ function machinesTable(schema: unknown): string {
 }
 
 /** A document with its generated parts replaced: what is between `<!-- generated: NAME -->` and `<!-- end -->`. */
-function fillGenerated(document: string, parts: Readonly<Record<string, string>>): string {
+function fillGenerated(document: string, parts: Readonly<Record<string, string>>) {
   const found = new Set<string>();
-  const filled = document.replaceAll(
-    /<!-- generated: ([\w-]+) -->\n[\s\S]*?<!-- end -->/g,
-    (_, name: string): string => {
-      const text = parts[name];
-      if (text === undefined) throw new RangeError(`nobody makes the generated part ${name}`);
-      found.add(name);
-      return `<!-- generated: ${name} -->\n\n${text}\n<!-- end -->`;
-    },
-  );
+  const filled = document.replaceAll(/<!-- generated: ([\w-]+) -->\n[\s\S]*?<!-- end -->/g, (_, name: string) => {
+    const text = parts[name];
+    if (text === undefined) throw new RangeError(`nobody makes the generated part ${name}`);
+    found.add(name);
+    return `<!-- generated: ${name} -->\n\n${text}\n<!-- end -->`;
+  });
   const missing = Object.keys(parts).filter((name) => !found.has(name));
   if (missing.length > 0) throw new RangeError(`the document has no place for ${missing.join(", ")}`);
   return filled;
@@ -243,7 +242,7 @@ const mostChanged = [
 ];
 
 /** Compares the generated parts of a document, or writes them. */
-function matchGenerated(file: string, parts: Readonly<Record<string, string>>): void {
+function matchGenerated(file: string, parts: Readonly<Record<string, string>>) {
   matchSnapshot(path.join(root, file), fillGenerated(readDocument(file).text, parts));
 }
 

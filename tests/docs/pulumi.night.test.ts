@@ -16,7 +16,6 @@ import { documents, root } from "./documents.ts";
 
 const folder = suiteFolder();
 const at = (...names: readonly string[]) => path.join(folder, ...names);
-const stacks = ["aws-prod", "aws-restricted", "azure-dev"];
 
 /** Blocks that call Pulumi or touch a state. */
 const blocks = documents().flatMap(({ file, text: all }) =>
@@ -70,7 +69,7 @@ const env: NodeJS.ProcessEnv = {
 };
 
 /** Runs commands in the project; rejects where they fail. */
-async function run(text: string): Promise<string> {
+async function run(text: string) {
   const STORE = at(`state/.pulumi/stacks/fenestra/${env.STACK}.json`);
   // Not by BASH_ENV, which bash leaves out where its input is a socket and SHLVL is low (bash: shell.c, isnetconn).
   const args = ["-e", "-o", "pipefail", "-c", `. ${at("prelude")}\n${text}`];
@@ -82,22 +81,21 @@ const written = (name: string) => readFileSync(at("project", name), "utf8");
 const stackFile = () => written(`stacks/Pulumi.${env.STACK}.yaml`);
 
 /** Writes a state; without resources one of which all is destroyed. */
-function stateFile(name: string, resources: readonly object[] = []): void {
+function stateFile(name: string, resources: readonly object[] = []) {
   const manifest = { time: new Date(0).toISOString(), magic: "", version: "" };
   writeFileSync(at("project", name), JSON.stringify({ version: 3, deployment: { manifest, resources } }));
 }
 
 /** A stack with the resources of the program and a secret in its file, in a backend of its own. */
-async function ready(stack: string, provider: string): Promise<void> {
+async function ready(stack: string, provider: string) {
   env.STACK = stack;
   newest = 1;
   const { program } = await runConfig(stack, stackConfig(stack), "known-outputs");
-  const outputs = { kubeconfig: "pw", workloadIdentity: {}, signInKubeconfigs: {} };
   const own = program.resources.filter(({ read }) => read === undefined);
   const resources = own.map(({ urn, type, custom, parent, provider: by, options: { protect } }) => ({
     ...{ urn, type, custom, parent, protect },
     ...(custom && { id: "x", ...(by !== undefined && { provider: `${by}::x` }) }),
-    ...(parent === undefined && { outputs }),
+    ...(parent === undefined && { outputs: { kubeconfig: "pw", workloadIdentity: {}, signInKubeconfigs: {} } }),
   }));
   await run('git reset -q --hard; git clean -fdq; rm -rf "$STATE" "$STATE-2"; mkdir "$STATE" "$STATE-2"');
   stateFile("all.json", resources);
@@ -114,9 +112,8 @@ async function ready(stack: string, provider: string): Promise<void> {
     pulumi config set --secret fenestra:own; pulumi stack import --file all.json; git commit -qam ready`);
 }
 
-const gone = 'pulumi stack rm --force --preserve-config "$STACK"';
 /** Both the file's secret and the state are read with the second key. */
-async function moved(): Promise<void> {
+async function moved() {
   assert.equal((await run('pulumi config get fenestra:own --stack "$STACK"')).trim(), "pw");
   assert.match(await run('pulumi stack export --stack "$STACK"'), /"url": "hashivault:\/\/pulumi-2"/);
 }
@@ -141,7 +138,7 @@ const recipes: Readonly<Record<string, Recipe>> = {
     check: () => assert.match(written("calls"), /^variable set PULUMI_BACKEND_URL --env aws-prod --body file:/m),
   },
   'pulumi login "$(jq -r --arg stack "$STACK" \'.[$stack].PULUMI_BACKEND_URL\' environments.json)"\npulumi': {
-    first: gone,
+    first: 'pulumi stack rm --force --preserve-config "$STACK"',
     check: () => assert.match(stackFile(), /^secretsprovider: hashivault:\/\/pulumi-2$/m),
   },
   OLD_VERSION: {
@@ -161,8 +158,7 @@ const recipes: Readonly<Record<string, Recipe>> = {
   "config set": {
     stack: "aws-restricted",
     check: () => {
-      const folder = pathToFileURL(at("project/stacks/"));
-      const { "fenestra:own": _, ...config } = readStackFile("aws-restricted", folder);
+      const { "fenestra:own": _, ...config } = readStackFile("aws-restricted", pathToFileURL(at("project/stacks/")));
       assert.equal(loadConfig(config).registryCredentials?.["mirror.example.com"]?.username, "robot");
     },
   },
@@ -181,7 +177,7 @@ describe(`recipes for states and stack files, by Pulumi's CLI ${pulumiVersion} a
     writeFileSync(at("prelude"), prelude);
     mkdirSync(at("project/stacks"), { recursive: true });
     for (const each of ["Pulumi.yaml", "examples/ci/Pulumi.yaml"]) cpSync(path.join(root, each), at("project", each));
-    for (const each of stacks.map((stack) => `stacks/Pulumi.${stack}.yaml`))
+    for (const each of ["aws-prod", "aws-restricted", "azure-dev"].map((stack) => `stacks/Pulumi.${stack}.yaml`))
       cpSync(path.join(root, "examples", each), at("project", each));
     await run("git init -q; git config user.name t; git config user.email t@example.com; git add .; git commit -qm 0");
   });
@@ -210,8 +206,10 @@ describe(`recipes for states and stack files, by Pulumi's CLI ${pulumiVersion} a
     });
 
   it("have no words that are in no block", () => {
-    const lost = Object.keys(recipes).filter((words) => !blocks.some(({ text }) => text.includes(words)));
-    assert.deepEqual(lost, []);
+    assert.deepEqual(
+      Object.keys(recipes).filter((words) => !blocks.some(({ text }) => text.includes(words))),
+      [],
+    );
     assert.ok(blocks.length > 20, String(blocks.length));
   });
 

@@ -34,9 +34,10 @@ const lines = shell.flatMap(({ at, text }) =>
 
 describe("snippets of the documentation", () => {
   const folder = suiteFolder();
-  const stackSnippets = ofLanguage("yaml").filter(({ text }) => /^config:/m.test(text));
 
-  for (const [index, { at, text }] of stackSnippets.entries())
+  for (const [index, { at, text }] of ofLanguage("yaml")
+    .filter(({ text }) => /^config:/m.test(text))
+    .entries())
     it(`${at}: the stack file is valid`, () => {
       writeFileSync(path.join(folder, `Pulumi.snippet${index}.yaml`), text);
       assert.ok(loadConfig(readStackFile(`snippet${index}`, pathToFileURL(`${folder}/`))).pools.length > 0);

@@ -43,7 +43,7 @@ export interface ListedNode {
   readonly taint?: string;
 }
 
-export const nodeList = (nodes: readonly ListedNode[]): Answer =>
+export const nodeList = (nodes: readonly ListedNode[]) =>
   say({
     kind: "NodeList",
     items: nodes.map(
@@ -64,7 +64,7 @@ export const nodeList = (nodes: readonly ListedNode[]): Answer =>
     ),
   });
 
-export const pageAnswer = (pools: object, more: object = {}): Answer =>
+export const pageAnswer = (pools: object, more: object = {}) =>
   say({
     kind: "ConfigMap",
     metadata: { name: "fenestra-machines" },
@@ -134,7 +134,7 @@ export function cluster(differences: Differences = {}): (path: string, sent?: st
 }
 
 /** What an API server with the policy in force makes of a pod. */
-export function placed(sent: string): Answer {
+export function placed(sent: string) {
   const { spec: given } = JSON.parse(sent);
   const runtimeClassName = given.containers[0].image === "x:ltsc2022" ? "windows-2022" : undefined;
   return say({ kind: "Pod", spec: { ...given, runtimeClassName } }, 201);
@@ -197,7 +197,7 @@ export async function pass(
   gate: Gate | ((args: Args) => unknown),
   answer: (path: string, sent: string) => Answer,
   how: Passing = {},
-): Promise<Recorded> {
+) {
   const { old = { fingerprint: "b", replicas: 3 }, newInputs = { sku: { capacity: count } }, requestMs } = how;
   const patience = { everySeconds: 0.001, limitSeconds: how.limitSeconds ?? 30 };
   let recorded: Recorded | undefined;
@@ -248,12 +248,12 @@ export async function callsOfGates(): Promise<readonly CallOfGate[]> {
 }
 
 /** Asserts that a gate stays shut, and comes to an end, while one of its calls is answered wrongly. */
-export async function staysShut([gate, call, , world]: CallOfGate, fault: string): Promise<void> {
+export async function staysShut([gate, call, , world]: CallOfGate, fault: string) {
   // A member that is away itself is made whatever a whole answer says of the others.
   if (world === away && call.includes("/pods/") && fault === "another node") return;
   const [wrong, well] = [faults[fault] ?? assert.fail(fault), cluster(world)];
   let isWrong = false;
-  const answer = (path: string, sent: string): Answer => {
+  const answer = (path: string, sent: string) => {
     const was = well(path, sent);
     if (kindOf(path) !== call) return was;
     const given = wrong(was);

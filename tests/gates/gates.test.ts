@@ -118,8 +118,7 @@ describe("the gate before a control-plane machine", () => {
   const shut = (answer: (path: string) => Answer) => pass("peers", answer, { limitSeconds });
 
   it("opens when the others are healthy members, whatever the machine itself is like", async () => {
-    const recorded = await pass("peers", cluster());
-    const { inputs, options } = resource(recorded, "pulumi:index:Stash", "gate");
+    const { inputs, options } = resource(await pass("peers", cluster()), "pulumi:index:Stash", "gate");
     assert.deepEqual(inputs, { input: { fingerprint, parts: ["id"], replicas: 3 } });
     assert.deepEqual(options.hooks, { beforeUpdate: ["gate"] });
     await pass("peers", cluster({ sick: (pod) => pod.endsWith("cp-0") }));
@@ -243,11 +242,10 @@ describe("the gate before a control-plane machine", () => {
 describe("calls of gates times wrong answers, a sample", () => {
   it("every gate is passed with a well cluster, and all that the gates' files name is asked", async () => {
     const folder = new URL("../../components/gates/", import.meta.url);
-    const names = readdirSync(folder).filter((name) => name.endsWith(".ts"));
-    const files = names.map((name) => readFileSync(new URL(name, folder), "utf8"));
-    const named = files.flatMap((file) =>
-      [...file.matchAll(/["`](\/(?:readyz|apis?\/)[^"`?\s]*)["`?]/g)].map(([, path]) => path),
-    );
+    const named = readdirSync(folder)
+      .filter((name) => name.endsWith(".ts"))
+      .map((name) => readFileSync(new URL(name, folder), "utf8"))
+      .flatMap((file) => [...file.matchAll(/["`](\/(?:readyz|apis?\/)[^"`?\s]*)["`?]/g)].map(([, path]) => path));
     const forms = [...new Set(named)].map(
       (path = "") => new RegExp(`^${path.replaceAll(/\$\{\w+\}/g, "[^/]+")}(\\?.*)?$`),
     );

@@ -121,8 +121,8 @@ for (const cloud of ["aws", "azure"] as const)
       await runHook(await recorded(cloud), `${dev}-${gate}`, { oldInputs: { input: { replicas: 1 } } });
       return said;
     };
-    const asking = (send: Send, limitMs?: number): MayStart => startCheck(specOf(dev), { send, limitMs });
-    const world = (differences: object): Send => sendTo(differing(roomy, { ...differences }));
+    const asking = (send: Send, limitMs?: number) => startCheck(specOf(dev), { send, limitMs });
+    const world = (differences: object) => sendTo(differing(roomy, { ...differences }));
 
     it("has nothing against an account with room", async () => {
       const calls: Call[] = [];
@@ -132,8 +132,15 @@ for (const cloud of ["aws", "azure"] as const)
       };
       assert.deepEqual(await pass(asking(send)), []);
       assert.ok(calls.length > 3);
-      const sent = calls.filter(({ right }) => right === launch).map(({ input }) => input);
-      assert.deepEqual(JSON.parse(JSON.stringify(sent).replaceAll(/-[0-9a-f]{17}"/g, '"')), launches);
+      assert.deepEqual(
+        JSON.parse(
+          JSON.stringify(calls.filter(({ right }) => right === launch).map(({ input }) => input)).replaceAll(
+            /-[0-9a-f]{17}"/g,
+            '"',
+          ),
+        ),
+        launches,
+      );
     });
 
     for (const [says, differences] of refusals)

@@ -25,11 +25,13 @@ for (const stack of ["aws-prod", "azure-prod"] as const)
     it("waits for all that the machine does, so that nothing fails between them", async () => {
       for (const { program, machine, gate, prefix } of await chain()) {
         const [before, all] = [gate, machine].map((each) => closure(program.resources, each));
-        const late = program.resources.filter(({ urn }) => all?.has(urn) && !before?.has(urn));
-        const behind = late.filter((each) => each !== gate && each.custom).map(({ name }) => name);
         // Azure's disk and card, whose replacement deletes the machine first, stand behind the gate.
         assert.deepEqual(
-          behind.sort(),
+          program.resources
+            .filter(({ urn }) => all?.has(urn) && !before?.has(urn))
+            .filter((each) => each !== gate && each.custom)
+            .map(({ name }) => name)
+            .sort(),
           own[stack].map((part) => prefix + part),
         );
       }
@@ -112,9 +114,8 @@ describe("the guards of changes", () => {
   });
 
   it("refuse the first update of an example, and leave it alone in a preview", async () => {
-    const state = { version: "1.36.4", replicas: 3 };
     const unfit = [{ path: "config.fenestra:httpProxy", value: "x", message: "is an example", allowed: "your own" }];
-    const recorded = await withMocks(() => void changeGuard("guard", state, {}, unfit));
+    const recorded = await withMocks(() => void changeGuard("guard", { version: "1.36.4", replicas: 3 }, {}, unfit));
     const { hooks } = resource(recorded, "pulumi:index:Stash", "guard").options;
     assert.deepEqual(hooks, { beforeCreate: ["guard-first"], beforeUpdate: ["guard"] });
     const hook = recorded.hooks.get("guard-first");

@@ -43,7 +43,7 @@ describe("the gate behind a pool", () => {
   }
 
   /** Waits at a pool's gate while the API gives these lists one after the other, the last for ever. */
-  async function wait(lists: readonly (readonly ListedNode[])[], how: Wait = {}): Promise<readonly string[]> {
+  async function wait(lists: readonly (readonly ListedNode[])[], how: Wait = {}) {
     const { spec = aws, pool: name = "win2019", roll = awsRoll, page, limitSeconds = 0.05, cloud, kept = {} } = how;
     const pool = spec.pools.find((each) => each.name === name) ?? assert.fail(`no pool ${name}`);
     const asked: string[] = [];
@@ -67,8 +67,7 @@ describe("the gate behind a pool", () => {
     const { version: release } = spec.kubernetes;
     const made = { release, pool, fingerprint: pulumi.output(wanted), roll: roll(spec, pool), sent, askRoll };
     const make = ({ api, patience }: Args) => poolGate("gate", { ...made, api, patience }, {});
-    const recorded = await pass(make, answer, { old: kept, limitSeconds });
-    assert.deepEqual(recorded.program.resources.at(-1)?.inputs.input, {
+    assert.deepEqual((await pass(make, answer, { old: kept, limitSeconds })).program.resources.at(-1)?.inputs.input, {
       ...{ fingerprint: wanted, count: sent.count },
       ...(machines !== undefined && { machines: "changed" }),
     });
@@ -76,9 +75,11 @@ describe("the gate behind a pool", () => {
   }
 
   it("opens when as many nodes as wanted are Ready, made from the wanted payload, and none is older", async () => {
-    const asked = await wait([[], [{}], [{}, { payload: older }, {}], [{}, { taint: "os" }]], { limitSeconds: 5 });
     // The last list twice: a node that has just died is Ready in one look.
-    assert.deepEqual(asked, Array(5).fill("/api/v1/nodes?labelSelector=fenestra.dev%2Fpool%3Dwin2019&limit=500"));
+    assert.deepEqual(
+      await wait([[], [{}], [{}, { payload: older }, {}], [{}, { taint: "os" }]], { limitSeconds: 5 }),
+      Array(5).fill("/api/v1/nodes?labelSelector=fenestra.dev%2Fpool%3Dwin2019&limit=500"),
+    );
   });
 
   it("asks an autoscaled pool for its least number of nodes only, none included, and lets more of them be sick", async () => {
@@ -159,8 +160,7 @@ describe("the gate behind a pool", () => {
       ...azure,
       pools: azure.pools.map((pool) => ({ ...pool, spot: true, count: 1, autoscale: undefined })),
     };
-    const nodes = [{ payload: older, kubelet: "v1.35.0" }];
-    await wait([nodes], { spec, pool: "win2019", roll: azureRoll, limitSeconds: 5 });
+    await wait([[{ payload: older, kubelet: "v1.35.0" }]], { spec, pool: "win2019", roll: azureRoll, limitSeconds: 5 });
   });
 
   it("sees progress in each node that comes and each that goes, whatever else is wrong", () => {
@@ -176,10 +176,14 @@ describe("the gate behind a pool", () => {
       [good, good],
     ];
     const want = { pool: "p", count: 2, release: "1.36.4", fingerprint: wanted };
-    const progress = steps.map((nodes) => poolState(nodes, want).progress);
-    assert.deepEqual(progress, [-2, -2, -1, 0, 0, 1, 2]);
-    const isReady = steps.map((nodes) => poolState(nodes, want).problems.length === 0);
-    assert.deepEqual(isReady, [false, false, false, false, false, false, true]);
+    assert.deepEqual(
+      steps.map((nodes) => poolState(nodes, want).progress),
+      [-2, -2, -1, 0, 0, 1, 2],
+    );
+    assert.deepEqual(
+      steps.map((nodes) => poolState(nodes, want).problems.length === 0),
+      [false, false, false, false, false, false, true],
+    );
   });
 });
 

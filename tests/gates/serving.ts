@@ -26,7 +26,7 @@ export interface Answer {
 export async function serving(
   answer: (path: string, sent: string) => Answer,
   action: (api: ApiClient) => Promise<void>,
-): Promise<void> {
+) {
   const server = createServer({ cert: served.certificate, key: served.key }, async (request, response) => {
     const { status, body, say } = answer(request.url ?? "", await text(request));
     if (say === undefined) response.writeHead(status).end(body);
@@ -47,7 +47,7 @@ const names = ["HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"] as const;
 export async function behindProxy(
   noProxy: string,
   action: (seen: readonly string[], lead: (port: number) => void) => Promise<void>,
-): Promise<void> {
+) {
   const seen: string[] = [];
   let instead: number | undefined;
   const proxy = createProxy().on("connect", ({ url = "" }, socket) => {
@@ -77,7 +77,7 @@ export async function behindProxy(
 }
 
 /** Runs a recorded hook as the engine would. */
-export async function runHook({ hooks }: Recorded, name: string, args: object = {}): Promise<void> {
+export async function runHook({ hooks }: Recorded, name: string, args: object = {}) {
   await Reflect.apply(hooks.get(name)?.callback ?? assert.fail(`there is no hook ${name}`), undefined, [args]);
 }
 
@@ -131,7 +131,7 @@ export async function eachFault<Call, Way>(
   ways: readonly Way[],
   judge: (call: Call, way: Way) => Promise<void>,
   how: "all" | "sample" = "all",
-): Promise<void> {
+) {
   const pairs =
     how === "all"
       ? calls.flatMap((call) => ways.map((way) => ({ call, way })))

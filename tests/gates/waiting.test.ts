@@ -49,10 +49,9 @@ describe("a wait that people watch", () => {
     const clock = fakeClock();
     const said: string[] = [];
     let looks = 0;
-    const probe = async () => (++looks > 12 ? undefined : `reason ${Math.floor(looks / 2)}`);
     await waitFor(
       "it",
-      probe,
+      async () => (++looks > 12 ? undefined : `reason ${Math.floor(looks / 2)}`),
       { everySeconds: 5 },
       { clock, tell: (text) => said.push(`${clock.now() / 1000} ${text}`) },
     );

@@ -98,10 +98,13 @@ describe("guard rails", () => {
 
 describe("node problem detector on Windows", () => {
   it("is not sent to Windows Server 2019, for which its image has no part", () => {
-    const name = "node-problem-detector-windows";
     const only2019 = everything.pools.filter(({ release }) => release.name !== "windows-2022");
-    const objects = manifestsOf(withPools(everything, only2019)).filter(({ metadata }) => metadata.name === name);
-    assert.deepEqual(objects, []);
+    assert.deepEqual(
+      manifestsOf(withPools(everything, only2019)).filter(
+        ({ metadata }) => metadata.name === "node-problem-detector-windows",
+      ),
+      [],
+    );
   });
 });
 
@@ -140,8 +143,11 @@ describe("system workloads", () => {
         const { name } = each.metadata;
         const labels = each.spec?.selector.matchLabels;
         const spread = podSpec(each)?.topologySpreadConstraints ?? [];
-        const terms = spread.map(({ topologyKey, labelSelector }) => [topologyKey, labelSelector?.matchLabels]);
-        assert.deepEqual(terms, alone ? [] : [["kubernetes.io/hostname", labels]], `${title}: ${name}`);
+        assert.deepEqual(
+          spread.map(({ topologyKey, labelSelector }) => [topologyKey, labelSelector?.matchLabels]),
+          alone ? [] : [["kubernetes.io/hostname", labels]],
+          `${title}: ${name}`,
+        );
         const budgets = all.flatMap((other) =>
           other.kind === "PodDisruptionBudget" && other.metadata.name === name ? [other.spec] : [],
         );
@@ -161,8 +167,10 @@ describe("system workloads", () => {
 describe("the list of add-ons", () => {
   it("has one for every setting, but for those that only shape another's objects", () => {
     const known = new Set(addOnList.flatMap(({ settings = [] }) => settings));
-    const without = Object.keys(addonsSchema.shape).filter((key) => ![...known].some((setting) => setting === key));
-    assert.deepEqual(without, []);
+    assert.deepEqual(
+      Object.keys(addonsSchema.shape).filter((key) => ![...known].some((setting) => setting === key)),
+      [],
+    );
     assert.equal(new Set(addOnList.map(({ name }) => name)).size, addOnList.length);
   });
 });
@@ -188,8 +196,13 @@ describe("ServiceMonitors for the Prometheus operator", () => {
 describe("switches", () => {
   it("leave add-ons out, and never the RuntimeClasses and the network", () => {
     const names = (title: string) => planOf(specOfTitle(title)).map(({ name }) => name);
-    const always = ["runtime-classes", "sign-in", "networking", "node-controller", "inventory"];
-    assert.deepEqual(names("aws-dev, everything off"), always);
+    assert.deepEqual(names("aws-dev, everything off"), [
+      "runtime-classes",
+      "sign-in",
+      "networking",
+      "node-controller",
+      "inventory",
+    ]);
     const all = [...addOnList.map(({ name }) => name), "pod-warnings", "inventory"];
     assert.deepEqual(names("aws-prod, everything on"), all);
   });
@@ -213,8 +226,11 @@ describe("switches", () => {
     });
     assert.equal(pluginHost("aws", reports, undefined), undefined);
     assert.ok(!("HostAccountConfig" in credentialSpecContent(reports, undefined).ActiveDirectoryConfig));
-    const below = { ...web, domain: { ...web.domain, forest: "example.com" } };
-    assert.equal(credentialSpecContent(below, undefined).DomainJoinConfig.DnsTreeName, "example.com");
+    assert.equal(
+      credentialSpecContent({ ...web, domain: { ...web.domain, forest: "example.com" } }, undefined).DomainJoinConfig
+        .DnsTreeName,
+      "example.com",
+    );
     const onAzure = gmsa("azure").credentialSpecs[0] ?? assert.fail();
     assert.throws(() => pluginHost("azure", onAzure, undefined), /the secret of the account web needs an identity/);
   });

@@ -11,7 +11,7 @@ import { differences, ofPolicies, placed, startCluster, tried } from "./podClust
 import { objectIn, type PodCase, pathTo, podHomes, podTable } from "./pods.ts";
 import { manifestsOf, planOf } from "./switches.ts";
 
-const rowOf = (name: string): PodCase => podTable.find(({ title }) => title === name) ?? assert.fail(name);
+const rowOf = (name: string) => podTable.find(({ title }) => title === name) ?? assert.fail(name);
 
 const services = z
   .array(
@@ -64,8 +64,10 @@ describe("guard rails on a real API server", function () {
 
   const onWindows2022 = { os: { name: "windows" }, containers: [{ name: "main", image: "x:ltsc2022" }] };
   const makePod = async (pod: string) => {
-    const object = objectIn(podHomes.pod, "plain", onWindows2022, pod);
-    assert.equal((await api.kubectl(["create", "-f", "-"], object)).code, 0);
+    assert.equal(
+      (await api.kubectl(["create", "-f", "-"], objectIn(podHomes.pod, "plain", onWindows2022, pod))).code,
+      0,
+    );
   };
   it("place, warn of and refuse pods as the table says", async () => {
     assert.ok(podTable.length > 70, String(podTable.length));
@@ -84,8 +86,11 @@ describe("guard rails on a real API server", function () {
   });
 
   it("refuse to let a pod tolerate the control plane later, which had no affinity to keep it off", async () => {
-    const pod = objectIn(podHomes.pod, "plain", rowOf("a Linux pod").spec, "late");
-    assert.equal((await api.kubectl(["create", "-f", "-"], pod)).code, 0);
+    assert.equal(
+      (await api.kubectl(["create", "-f", "-"], objectIn(podHomes.pod, "plain", rowOf("a Linux pod").spec, "late")))
+        .code,
+      0,
+    );
     const patch = JSON.stringify([{ op: "add", path: "/spec/tolerations/-", value: { operator: "Exists" } }]);
     const { stderr } = await api.kubectl(["-n", "plain", "patch", "pod", "late", "--type=json", "-p", patch]);
     assert.match(stderr, /could act as a control-plane machine/);
@@ -116,8 +121,10 @@ describe("guard rails on a real API server", function () {
       const input = JSON.stringify({ ...pod, spec: { ...pod.spec, ephemeralContainers } });
       return api.kubectl(["replace", "--raw", `${path}/ephemeralcontainers`, "-f", "-"], input);
     };
-    const refused = await debug({ securityContext: { windowsOptions: { gmsaCredentialSpec: "{}" } } });
-    assert.match(refused.stderr, /gMSA account of an init or ephemeral container/);
+    assert.match(
+      (await debug({ securityContext: { windowsOptions: { gmsaCredentialSpec: "{}" } } })).stderr,
+      /gMSA account of an init or ephemeral container/,
+    );
     assert.equal((await debug({})).code, 0);
     await api.kubectl(["-n", "plain", "delete", "pod", "debugged", "--force"]);
   });
@@ -154,8 +161,11 @@ describe("guard rails on a real API server", function () {
         const { taken, body, warnings } = await tried(api, namespace, spec, home);
         const told = taken ? ofPolicies(warnings) : [JSON.parse(body).message];
         const unsaid = says.filter((text) => !told.join().includes(text.replaceAll("{pod}", home.path)));
-        const answer = [taken, told.length, unsaid];
-        assert.deepEqual(answer, [place !== "refused", 1, []], `${home.kind}, ${title}: ${told.join("\n")}`);
+        assert.deepEqual(
+          [taken, told.length, unsaid],
+          [place !== "refused", 1, []],
+          `${home.kind}, ${title}: ${told.join("\n")}`,
+        );
       }
   });
 
@@ -197,8 +207,7 @@ describe("guard rails on a real API server", function () {
       api.kubectl(["-n", "plain", "patch", "deployment", name, "-p", JSON.stringify({ spec })]);
     assert.equal((await labelled("=allowed")).code, 0);
     await until("the namespace's label to count", async () => {
-      const made = await api.kubectl(["apply", "-f", "-"], objectIn(podHomes.deploy, "plain", row.spec, name));
-      return made.code === 0;
+      return (await api.kubectl(["apply", "-f", "-"], objectIn(podHomes.deploy, "plain", row.spec, name))).code === 0;
     });
     assert.equal((await labelled("-")).code, 0);
     await until("the label's removal to count", async () => !(await tried(api, "plain", row.spec)).taken);

@@ -67,7 +67,6 @@ export interface Call extends Pick<z.output<typeof row>, "lie" | "reach"> {
   readonly tries: readonly string[];
 }
 
-const kubelets = ["kubelet", "control plane"];
 const whoever = (list: readonly string[]) => [...new Set(list.flatMap((name) => names[name] ?? [name]))];
 
 const mirrorPod = ({ name, of, labels }: NonNullable<z.output<typeof row>["mirror"]>) => ({
@@ -94,7 +93,7 @@ export const calls: readonly Call[] = (["changed", "made"] as const).flatMap((ho
       method: how === "made" ? ("POST" as const) : ("PATCH" as const),
       body: JSON.stringify(bodyOf(rest)).replaceAll(/(\d+) bytes/g, (_, size) => "x".repeat(Number(size))),
       may: whoever(may),
-      tries: whoever(tries ?? (path.startsWith("nodes/") ? ["all", ...may] : kubelets)),
+      tries: whoever(tries ?? (path.startsWith("nodes/") ? ["all", ...may] : ["kubelet", "control plane"])),
     })),
   ),
 );
@@ -111,8 +110,6 @@ export const builtIn: Readonly<Record<string, readonly string[]>> = {
   "extension-apiserver-authentication-reader": [],
 };
 
-const reads = ["get", "list", "watch"];
-
 /** As far as it is read here. */
 interface Rule {
   readonly apiGroups?: readonly unknown[] | undefined;
@@ -125,7 +122,7 @@ export function writesOf(rules: readonly Rule[]): readonly string[] {
   return rules.flatMap(({ apiGroups = [], resources = [], verbs }) => {
     const writes = verbs
       .map(String)
-      .filter((verb) => !reads.includes(verb))
+      .filter((verb) => !["get", "list", "watch"].includes(verb))
       .toSorted();
     const changed = resources.map(String).filter((resource) => !/reviews(\.|$)/.test(resource));
     if (writes.length === 0) return [];

@@ -21,7 +21,7 @@ const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 20
 const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
 
 /** A token as OpenID Connect Core 1.0, section 2, has it: signed by RS256. */
-function tokenOf(claims: object): string {
+function tokenOf(claims: object) {
   const text = `${part({ alg: "RS256", kid: "k" })}.${part(claims)}`;
   return `${text}.${createSign("sha256").update(text).sign(privateKey, "base64url")}`;
 }
@@ -142,10 +142,9 @@ describe("a pod with rights in the cloud", function () {
       containers: [{ name: "a", image: "a" }],
       ...more,
     };
-    const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace }, spec };
     const { stdout, stderr } = await api.kubectl(
       ["create", "--dry-run=server", "-o", "json", "-f", "-"],
-      JSON.stringify(pod),
+      JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace }, spec }),
     );
     assert.equal(stderr, "");
     return JSON.parse(stdout);
@@ -185,8 +184,10 @@ describe("a pod with rights in the cloud", function () {
     const others = env(`${linux}/token`).filter(({ name }) => name !== own.name);
     assert.deepEqual(container?.env, [own, ...others]);
     assert.deepEqual(container?.volumeMounts, [mount, ...mounted(linux)]);
-    const volumes = spec.volumes?.map(({ name }) => name);
-    assert.deepEqual(volumes, ["v", "fenestra-identity"]);
+    assert.deepEqual(
+      spec.volumes?.map(({ name }) => name),
+      ["v", "fenestra-identity"],
+    );
   });
 
   it("gets it at a path of Windows on Windows", async () => {

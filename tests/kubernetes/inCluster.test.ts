@@ -37,7 +37,7 @@ const record = memo(
       api = { server: "https://api.test:6443", caCertificate: "" },
       engine,
     }: RecordOptions = {},
-  ): Promise<Recorded> => {
+  ) => {
     return withMocks(
       () => {
         if (engine === true) Object.assign(pulumi.runtime.getMonitor() ?? {}, { getChannel: () => undefined });
@@ -77,7 +77,7 @@ const objects = ({ program }: Recorded) => program.resources.filter(({ type }) =
 const samplesOf = (run: Recorded) => objects(run).filter((each) => parentOf(each) === "in-samples");
 
 /** Names of all that a resource waits for. */
-const allBefore = ({ program }: Recorded, start: RecordedResource): ReadonlySet<string> =>
+const allBefore = ({ program }: Recorded, start: RecordedResource) =>
   new Set([...closure(program.resources, start)].map(nameOfUrn));
 
 const recorded = await record(exampleSpec("aws-dev"));
@@ -143,8 +143,10 @@ describe("in-cluster layer", () => {
     const spec = exampleSpec("aws-dev");
     const pools = spec.pools.map((pool) => ({ ...pool, waitForNodes: pool.name !== "win2019" }));
     const one = await record({ ...spec, pools });
-    const gates = one.program.resources.filter(({ name }) => name.startsWith("in-pool-")).map(({ name }) => name);
-    assert.deepEqual(gates, ["in-pool-linux", "in-pool-win2022"]);
+    assert.deepEqual(
+      one.program.resources.filter(({ name }) => name.startsWith("in-pool-")).map(({ name }) => name),
+      ["in-pool-linux", "in-pool-win2022"],
+    );
     for (const sample of samplesOf(one)) assert.ok(allBefore(one, sample).has("pool-win2019"), sample.name);
   });
 
@@ -171,8 +173,17 @@ describe("in-cluster layer", () => {
     const spec = exampleSpec("aws-dev");
     const before = inputOf(recorded);
     assert.deepEqual(inputOf(await record({ ...spec, addons: { ...spec.addons, samples: false } })), before);
-    const fewer = spec.pools.filter(({ release }) => release.name !== "windows-2019");
-    assert.notDeepEqual(inputOf(await record(withPools(spec, fewer))), before);
+    assert.notDeepEqual(
+      inputOf(
+        await record(
+          withPools(
+            spec,
+            spec.pools.filter(({ release }) => release.name !== "windows-2019"),
+          ),
+        ),
+      ),
+      before,
+    );
     assert.deepEqual(Object.keys(before).toSorted(), ["cluster", "digest", "policy"]);
     assert.equal(before.cluster, "cluster-1");
   });
@@ -187,8 +198,10 @@ describe("in-cluster layer", () => {
         (each) => annotations(each)["pulumi.com/deletionPropagationPolicy"] !== "background",
       );
       assert.deepEqual(notInBackground, awaited);
-      const names = awaited.map(({ name }) => name);
-      assert.deepEqual(names, ["in-cloud-controller-cloud-controller-manager"]);
+      assert.deepEqual(
+        awaited.map(({ name }) => name),
+        ["in-cloud-controller-cloud-controller-manager"],
+      );
       for (const { name, inputs } of daemonSets.filter((each) => parentOf(each) !== "in-samples"))
         assert.deepEqual(
           plain(mapOf(inputs.spec).updateStrategy),
@@ -200,8 +213,7 @@ describe("in-cluster layer", () => {
   it("deletes what owns something in the cloud before the machines and the controllers, and the rest with them", () => {
     const kept = objects(recorded).filter((each) => deletedWith(each) === "");
     const owners = kept.filter((each) => parentOf(each) === "in-samples");
-    const names = owners.map(({ name }) => name.replace("in-samples-fenestra-samples-", "")).toSorted();
-    assert.deepEqual(names, [
+    assert.deepEqual(owners.map(({ name }) => name.replace("in-samples-fenestra-samples-", "")).toSorted(), [
       "iis-2019-lb",
       "iis-2022-lb",
       "persistent-2019",
@@ -224,7 +236,10 @@ describe("in-cluster layer", () => {
       ])
         assert.ok(before.has(name), `${owner.name} does not wait for ${name}`);
     }
-    const others = kept.filter((each) => parentOf(each) !== "in-samples").map(parentOf);
-    assert.deepEqual([...new Set(others)].toSorted(), ["in-cloud-controller", "in-storage", "in-volumes"]);
+    assert.deepEqual([...new Set(kept.filter((each) => parentOf(each) !== "in-samples").map(parentOf))].toSorted(), [
+      "in-cloud-controller",
+      "in-storage",
+      "in-volumes",
+    ]);
   });
 });

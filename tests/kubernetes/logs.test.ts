@@ -24,8 +24,11 @@ describe("log collectors", () => {
         podSpec(manifest(manifests, "DaemonSet", name)),
       );
       const writable = controlPlane?.containers[0]?.volumeMounts?.filter(({ readOnly }) => readOnly !== true);
-      const volumes = writable?.map(({ name }) => name);
-      assert.deepEqual(volumes, ["state"], title);
+      assert.deepEqual(
+        writable?.map(({ name }) => name),
+        ["state"],
+        title,
+      );
       const hostPaths = (pod: typeof worker) => pod?.volumes?.flatMap(({ hostPath }) => hostPath?.path ?? []);
       const common = ["/var/lib/fenestra/log-collector", "/var/log/pods", "/usr", "/lib64", "/lib", "/var/log/journal"];
       assert.deepEqual(hostPaths(worker), common, title);
@@ -63,8 +66,7 @@ describe("log collectors", () => {
     const spec = exampleSpec("aws-dev");
     const variablesOf = (settings: LogSettings) => {
       const made = manifestsOf({ ...spec, addons: { ...spec.addons, logs: settings } });
-      const set = manifest(made, "DaemonSet", "log-collector");
-      return podSpec(set)?.containers[0]?.env ?? [];
+      return podSpec(manifest(made, "DaemonSet", "log-collector"))?.containers[0]?.env ?? [];
     };
     const [before, after] = [otlp, { ...otlp, otlp: { ...otlp.otlp, endpoint: "https://other.test" } }].map(
       variablesOf,
@@ -117,9 +119,10 @@ describe("configuration of the log collectors", () => {
         );
         const pipelines = Object.values(service.pipelines);
         for (const kind of ["receivers", "processors", "exporters", "extensions"] as const) {
-          const used = kind === "extensions" ? service.extensions : pipelines.flatMap((pipeline) => pipeline[kind]);
           assert.deepEqual(
-            [...new Set(used)].toSorted(),
+            [
+              ...new Set(kind === "extensions" ? service.extensions : pipelines.flatMap((pipeline) => pipeline[kind])),
+            ].toSorted(),
             Object.keys(declared[kind]).toSorted(),
             `${kind} of ${collector}`,
           );

@@ -90,12 +90,14 @@ describe("networking objects", () => {
         manifest(manifestsOf(withPools(aws, pools)), "HorizontalPodAutoscaler", "coredns").spec ?? {};
       return [minReplicas, maxReplicas];
     };
-    const scaled = [scale(1, 1), scale(60, 60), scale(60, 200)];
-    assert.deepEqual(scaled, [
-      [2, 4],
-      [4, 8],
-      [4, 26],
-    ]);
+    assert.deepEqual(
+      [scale(1, 1), scale(60, 60), scale(60, 200)],
+      [
+        [2, 4],
+        [4, 8],
+        [4, 26],
+      ],
+    );
   });
 
   it("want no more pods of CoreDNS than its nodes hold, whatever the pools, and no hard spread over nodes with taints", () => {
@@ -129,8 +131,10 @@ describe("networking objects", () => {
   });
 
   it("have nothing for Windows in a cluster without it", () => {
-    const workloads = manifestsOf(withoutWindows(aws)).filter((each) => podSpec(each)?.os?.name === "windows");
-    assert.deepEqual(workloads, []);
+    assert.deepEqual(
+      manifestsOf(withoutWindows(aws)).filter((each) => podSpec(each)?.os?.name === "windows"),
+      [],
+    );
   });
 });
 
@@ -199,8 +203,10 @@ describe("cloud objects", () => {
       }
       const held = plan.find(({ name }) => name === "volumes");
       assert.equal(held !== undefined, drivers.length > 0, title);
-      const finalizers = held?.manifests.flatMap(({ metadata }) => metadata.finalizers) ?? [];
-      assert.deepEqual(finalizers, held === undefined ? [] : ["fenestra.dev/volumes"]);
+      assert.deepEqual(
+        held?.manifests.flatMap(({ metadata }) => metadata.finalizers) ?? [],
+        held === undefined ? [] : ["fenestra.dev/volumes"],
+      );
     }
     assert.ok(samples.after.includes(volumes) && volumes.cleansUp === true);
   });
@@ -230,7 +236,6 @@ describe("PowerShell in objects", () => {
 /** Below it mounts are on every release, and on Windows Server 2019 nowhere else. */
 const variable = "%CONTAINER_SANDBOX_MOUNT_POINT%";
 const tokenFolder = "/var/run/secrets/kubernetes.io/serviceaccount";
-const build2019 = "10.0.17763";
 
 /** Why programs with an account need not be given its files; by workload and container. */
 const others: Readonly<Record<string, string>> = {
@@ -271,17 +276,17 @@ const hostProcessPods = (all: readonly Manifest[]) =>
   });
 
 /** Whether a pod never comes to a node of Windows Server 2019. */
-function avoids2019(pod: PodSpec): boolean {
+function avoids2019(pod: PodSpec) {
   const terms = pod.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
   return terms.some(({ matchExpressions = [] }) =>
     matchExpressions.some(
-      ({ key, operator, values }) => key === buildLabel && operator === "NotIn" && values?.includes(build2019),
+      ({ key, operator, values }) => key === buildLabel && operator === "NotIn" && values?.includes("10.0.17763"),
     ),
   );
 }
 
 /** Whether a container runs a script of ours that calls this, with each pod network that has the script. */
-function scriptHas({ command = [] }: Container, call: string): boolean {
+function scriptHas({ command = [] }: Container, call: string) {
   const name = /^C:\\fenestra\\([\w-]+\.ps1)$/.exec(String(command.at(-1)))?.[1] ?? "";
   const networks = Object.values(podNetworks).filter((network) => windowsScripts(network).includes(name));
   const called = new RegExp(`^ *${call} `, "m");
@@ -289,7 +294,7 @@ function scriptHas({ command = [] }: Container, call: string): boolean {
 }
 
 /** What a container of a HostProcess pod does not find on Windows Server 2019. */
-function unfound(pod: PodSpec, container: Container, hasRight: boolean): readonly string[] {
+function unfound(pod: PodSpec, container: Container, hasRight: boolean) {
   const { command = [], args = [], env = [] } = container;
   const named = (mounted: string) => {
     if (mounted === tokenFolder && scriptHas(container, "Write-PodKubeconfig")) return true;
@@ -302,7 +307,7 @@ function unfound(pod: PodSpec, container: Container, hasRight: boolean): readonl
   return [...mounts, ...(account ? [tokenFolder] : [])].filter((mounted) => !named(mounted));
 }
 
-function unfoundIn(all: readonly Manifest[]): readonly string[] {
+function unfoundIn(all: readonly Manifest[]) {
   const accounts = new Set(subjectsOf(all).map(({ name }) => String(name)));
   return hostProcessPods(all).flatMap(({ name, pod, each }) => {
     if (avoids2019(pod)) return [];
@@ -320,9 +325,8 @@ const wrong = (all: readonly Manifest[]) =>
 describe("HostProcess containers on Windows Server 2019, where no mount is at its path", () => {
   it("find their account and each of their mounts, or need none for a reason", () => {
     for (const { title, spec } of combinations) assert.deepEqual(wrong(manifestsOf(spec)), [], title);
-    const found = new Set(combinations.flatMap(({ spec }) => unfoundIn(manifestsOf(spec))));
     assert.deepEqual(
-      [...found].toSorted(),
+      [...new Set(combinations.flatMap(({ spec }) => unfoundIn(manifestsOf(spec))))].toSorted(),
       Object.keys(others)
         .map((name) => `${name}: ${tokenFolder}`)
         .toSorted(),
@@ -336,15 +340,21 @@ describe("HostProcess containers on Windows Server 2019, where no mount is at it
     };
     const small = combinations.flatMap(({ spec }) =>
       hostProcessPods(manifestsOf(spec)).flatMap(({ name, pod, each }) => {
-        const user = String(pod.securityContext?.windowsOptions?.runAsUserName);
-        assert.match(user, /^NT AUTHORITY\\(SYSTEM|Local service)$/, name);
+        assert.match(
+          String(pod.securityContext?.windowsOptions?.runAsUserName),
+          /^NT AUTHORITY\\(SYSTEM|Local service)$/,
+          name,
+        );
         return containersOf(each)
           .filter(({ resources }) => !(megabytes(resources?.limits?.memory) >= 512))
           .map((container) => `${name}/${container.name}`);
       }),
     );
-    const how = "512Mi, or a reason in withoutPowerShell";
-    assert.deepEqual([...new Set(small)].toSorted(), Object.keys(withoutPowerShell).toSorted(), how);
+    assert.deepEqual(
+      [...new Set(small)].toSorted(),
+      Object.keys(withoutPowerShell).toSorted(),
+      "512Mi, or a reason in withoutPowerShell",
+    );
   });
 
   it("are probed as their halves on Linux, but for these", () => {

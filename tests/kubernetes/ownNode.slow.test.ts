@@ -30,7 +30,6 @@ describe("identities of a worker on a real API server", function () {
   /** By the role of kubelets, which the Node authorizer repeats. */
   const kubeletWrites: string[] = [];
   const uids = new Map<string, string>();
-  const names = ["cp-0", "worker-1", "windows-1"];
   const answer = async ({ path, method, body }: Call, who: string) => {
     const text = body.replaceAll(/"UID_([^"]+)"/g, (_, name) => JSON.stringify(uids.get(name)));
     const { taken, body: said } = await api.send(method, `/${path}?dryRun=All`, text, headersOf(who));
@@ -100,7 +99,7 @@ describe("identities of a worker on a real API server", function () {
     const addresses = JSON.stringify({ status: { addresses: [{ type: "InternalIP", address: "10.0.64.4" }] } });
     // A new Node gets another one.
     await api.send("PATCH", "/api/v1/nodes/worker-1", JSON.stringify({ spec: { taints } }));
-    for (const name of names) {
+    for (const name of ["cp-0", "worker-1", "windows-1"]) {
       const { body } = await api.send("PATCH", `/api/v1/nodes/${name}/status`, addresses);
       uids.set(name, JSON.parse(body).metadata.uid);
     }
@@ -176,9 +175,10 @@ describe("identities of a worker on a real API server", function () {
 
   it("are bounded in every object that a kubelet may store", () => {
     const policies = JSON.stringify(nodeIdentityPolicies(exampleSpec("aws-dev")));
-    const written = kubeletWrites.map((write) => write.replace(/^\S+ (\S+\.k8s\.io\/)?/, ""));
     assert.deepEqual(
-      written.filter((resource) => !policies.includes(`"${resource}"`)),
+      kubeletWrites
+        .map((write) => write.replace(/^\S+ (\S+\.k8s\.io\/)?/, ""))
+        .filter((resource) => !policies.includes(`"${resource}"`)),
       others,
     );
   });
@@ -186,8 +186,7 @@ describe("identities of a worker on a real API server", function () {
   it("lie about everything without the policies", async () => {
     const refused: string[] = [];
     for (const call of calls) {
-      const answers = await Promise.all(call.tries.map((who) => answer(call, who)));
-      if (!answers.includes("let in")) refused.push(call.value);
+      if (!(await Promise.all(call.tries.map((who) => answer(call, who)))).includes("let in")) refused.push(call.value);
     }
     const upstreams = calls.filter(({ reach }) => reach === "upstream").map(({ value }) => value);
     assert.deepEqual(refused.toSorted(), upstreams.toSorted());
@@ -196,7 +195,6 @@ describe("identities of a worker on a real API server", function () {
   describe("with the policies", () => {
     before(async () => {
       await applied(api, nodeIdentityPolicies(exampleSpec("aws-dev")));
-      const one = (value: string) => calls.filter((call) => call.value === value);
       // One of each policy.
       for (const call of [
         "owners",
@@ -207,15 +205,18 @@ describe("identities of a worker on a real API server", function () {
         "size of a Lease",
         "a Node's first providerID, another's",
         "CSINode: another's id at somebody's driver",
-      ].flatMap(one))
+      ].flatMap((value) => calls.filter((call) => call.value === value)))
         await until(`${call.value} to be refused`, async () => (await answer(call, call.tries[0] ?? "")) === "refused");
     });
 
     for (const call of calls)
       it(`${call.value}: ${call.may.join(", ") || "none"}`, async () => {
         const answers = await Promise.all(call.tries.map(async (who) => [who, await answer(call, who)] as const));
-        const wanted = call.tries.map((who) => [who, call.may.includes(who) ? "let in" : "refused"] as const);
-        assert.deepEqual(answers, wanted, `${call.lie}\n${answers.join("\n")}`);
+        assert.deepEqual(
+          answers,
+          call.tries.map((who) => [who, call.may.includes(who) ? "let in" : "refused"]),
+          `${call.lie}\n${answers.join("\n")}`,
+        );
       });
 
     it("have nobody write an address into a Service's status that a machine asks, and let a balancer's in", async () => {
@@ -252,8 +253,7 @@ describe("identities of a worker on a real API server", function () {
         return (await api.send("POST", "/api/v1/nodes?dryRun=All", body, who)).taken;
       };
       const own = { win202200000z: member("azure-dev-win2022", "35"), linux000010: member("azure-dev-linux", "36") };
-      const control = { "azure-dev-cp-0": machine("virtualMachines/azure-dev-cp-0") };
-      const all = Object.entries({ ...own, ...control });
+      const all = Object.entries({ ...own, "azure-dev-cp-0": machine("virtualMachines/azure-dev-cp-0") });
       await until("the policies of Azure", async () => answers("linux000010", own.linux000010));
       for (const [node] of all)
         for (const [other, id] of all) assert.equal(await answers(node, id), node === other, `${node} as ${other}`);
@@ -281,7 +281,7 @@ const known = Object.entries(written).flatMap(([resource, parts]) => [
 ]);
 
 /** The fields that a call writes. */
-function fieldsOf({ path, body }: Call): readonly string[] {
+function fieldsOf({ path, body }: Call) {
   const resource = Object.keys(written).find((name) => path.split("/").includes(name));
   return Object.entries(JSON.parse(body)).flatMap(([part, value]) => [
     `${resource}  ${part}`,
@@ -292,9 +292,8 @@ function fieldsOf({ path, body }: Call): readonly string[] {
 describe("what a machine writes", () => {
   it("is tried in each field that the API has", () => {
     const tried = new Set(calls.flatMap(fieldsOf));
-    const others = /^events {2}(apiVersion|kind)$/;
     assert.deepEqual(
-      known.filter((each) => !tried.has(each) && !others.test(each)),
+      known.filter((each) => !tried.has(each) && !/^events {2}(apiVersion|kind)$/.test(each)),
       [],
     );
   });
@@ -302,8 +301,11 @@ describe("what a machine writes", () => {
   it("is Kubernetes' to refuse, or reaches no other machine, or docs/security.md says how far", () => {
     const docs = readFileSync("docs/security.md", "utf8").replaceAll(/\s+/g, " ");
     for (const { value, may, reach = "" } of calls) {
-      const worker = may.some((who) => !/^(control plane|administrator)$/.test(who));
-      assert.equal(worker, !["", "upstream"].includes(reach), value);
+      assert.equal(
+        may.some((who) => !/^(control plane|administrator)$/.test(who)),
+        !["", "upstream"].includes(reach),
+        value,
+      );
       assert.ok(["", "own", "upstream"].includes(reach) || docs.includes(reach), `${value}: ${reach}`);
     }
   });

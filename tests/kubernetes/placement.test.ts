@@ -56,8 +56,13 @@ describe("placement of pods", () => {
       );
       assert.equal(services.length > 0, spec.addons.gmsa !== undefined);
       for (const name of services) {
-        const pod = podSpec(manifest(manifestsOf(spec), "Deployment", name));
-        assert.equal(pod?.nodeSelector?.["node-role.kubernetes.io/control-plane"], "", name);
+        assert.equal(
+          podSpec(manifest(manifestsOf(spec), "Deployment", name))?.nodeSelector?.[
+            "node-role.kubernetes.io/control-plane"
+          ],
+          "",
+          name,
+        );
       }
     });
   }
@@ -66,7 +71,7 @@ describe("placement of pods", () => {
 const pool = { name: "p", os: "windows-2022", perZone: true, autoscale: { min: 0, max: 3 } };
 
 /** A cluster with one pool that is divided by zones and has this many labels, and ten tags. */
-function clusterOf(cloud: ClusterSpec["cloud"], labels = 0): ClusterSpec {
+function clusterOf(cloud: ClusterSpec["cloud"], labels = 0) {
   const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`x${index}`, "y"]));
   return specOf(`${cloud}-dev`, {
     network: { zones: cloud === "aws" ? ["eu-central-1a", "eu-central-1b"] : ["1", "2"] },
@@ -134,8 +139,7 @@ describe("CSI drivers", () => {
     const { pools, ...spec } = exampleSpec("azure-dev");
     const windows = pools.find(({ os }) => os === "windows") ?? assert.fail();
     const sized = Object.keys(disks).map((size) => {
-      const read = azureMachineSize(`Standard_${size}`) ?? assert.fail();
-      return { ...windows, name: size, size: read };
+      return { ...windows, name: size, size: azureMachineSize(`Standard_${size}`) ?? assert.fail() };
     });
     const ofPools = (some: readonly PoolSpec[]) =>
       manifestsOf({ ...spec, pools: some }).flatMap((each) =>
@@ -164,8 +168,11 @@ describe("CSI drivers", () => {
       for (const each of manifestsOf(spec)) {
         const pod = podSpec(each);
         if (each.kind !== "DaemonSet" || !/csi/.test(each.metadata.name)) continue;
-        const expressions = pod?.os?.name === "windows" ? [initialised] : [worker, initialised];
-        assert.deepEqual(pod?.affinity, onNodesThat(...expressions), `${title}: ${each.metadata.name}`);
+        assert.deepEqual(
+          pod?.affinity,
+          onNodesThat(...(pod?.os?.name === "windows" ? [initialised] : [worker, initialised])),
+          `${title}: ${each.metadata.name}`,
+        );
         assert.deepEqual(pod?.tolerations, [{ operator: "Exists" }], `${title}: ${each.metadata.name}`);
       }
       // A label set by the kubelet would prove nothing.
@@ -179,20 +186,26 @@ describe("CSI drivers", () => {
 
   it("read the secrets of the shares and no other, and on the nodes nothing at all", () => {
     const rules = manifest(all, "Role", "csi-smb-controller").rules ?? [];
-    const secrets = rules.filter(({ resources }) => resources?.includes("secrets"));
-    assert.deepEqual(secrets, [
-      { apiGroups: [""], resources: ["secrets"], verbs: ["get"], resourceNames: ["smb-pods", "smb-archive"] },
-    ]);
+    assert.deepEqual(
+      rules.filter(({ resources }) => resources?.includes("secrets")),
+      [{ apiGroups: [""], resources: ["secrets"], verbs: ["get"], resourceNames: ["smb-pods", "smb-archive"] }],
+    );
     const secret = { name: "smb-pods", namespace: "kube-system" };
     const parameters = ["provisioner", "node-stage"].flatMap((of) =>
       Object.entries(secret).map(([key, value]) => [`csi.storage.k8s.io/${of}-secret-${key}`, value]),
     );
-    const source = "//files.corp.example.com/pods";
-    assert.deepEqual(manifest(all, "StorageClass", "files").parameters, { source, ...Object.fromEntries(parameters) });
-    const names = subjectsOf(all).flatMap(({ name }) => (String(name).startsWith("csi-smb") ? [name] : []));
-    assert.deepEqual(names, ["csi-smb-controller", "csi-smb-controller"]);
-    const hasSecret = all.some(({ kind, metadata }) => kind === "Secret" && metadata.name.startsWith("smb-"));
-    assert.equal(hasSecret, false);
+    assert.deepEqual(manifest(all, "StorageClass", "files").parameters, {
+      source: "//files.corp.example.com/pods",
+      ...Object.fromEntries(parameters),
+    });
+    assert.deepEqual(
+      subjectsOf(all).flatMap(({ name }) => (String(name).startsWith("csi-smb") ? [name] : [])),
+      ["csi-smb-controller", "csi-smb-controller"],
+    );
+    assert.equal(
+      all.some(({ kind, metadata }) => kind === "Secret" && metadata.name.startsWith("smb-")),
+      false,
+    );
   });
 
   it("get no right to any secret while no share is named", () => {

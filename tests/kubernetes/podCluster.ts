@@ -52,12 +52,11 @@ const nodes = [
   node("2022", "windows", { [poolKey]: "win2022", [build]: "10.0.20348" }, [windowsTaint]),
 ];
 /** An API server with the admission of the control plane, controllers, a scheduler and nodes without kubelets. */
-export async function startCluster(suite: Mocha.Context): Promise<ApiServer> {
+export async function startCluster(suite: Mocha.Context) {
   const folder = mkdtempSync(path.join(tmpdir(), "fenestra-pods-"));
   const admission = path.join(folder, "admission.yaml");
   writeFileSync(admission, admissionConfiguration(exampleSpec("aws-dev")));
-  const flags = [`--admission-control-config-file=${admission}`];
-  const api = await startApiServer(suite, { schedules: true, flags });
+  const api = await startApiServer(suite, { schedules: true, flags: [`--admission-control-config-file=${admission}`] });
   rmSync(folder, { recursive: true });
   const namespaces = Object.entries(tableNamespaces).map(([name, labels]) => namespaceOf(name, labels));
   await applied(api, [...nodes, ...namespaces], "--force-conflicts");
@@ -75,7 +74,7 @@ export async function startCluster(suite: Mocha.Context): Promise<ApiServer> {
 }
 
 /** What policies say, without the API server's own warnings. */
-export const ofPolicies = (warnings: readonly string[]): readonly string[] =>
+export const ofPolicies = (warnings: readonly string[]) =>
   warnings.filter((warning) => warning.includes("ValidatingAdmissionPolicy"));
 
 /** Makes every pod, waits until all are placed or refused, and removes them. */
@@ -143,7 +142,7 @@ export function differences(cases: readonly PodCase[], outcomes: readonly Outcom
 }
 
 /** What a pod lost of its template; on Linux, also what it got. */
-function overwritten({ spec, home }: PodCase, { spec: pod }: Pod): readonly string[] {
+function overwritten({ spec, home }: PodCase, { spec: pod }: Pod) {
   const template: Partial<Pod["spec"]> = spec;
   const linux = /^(linux|control)/.test(pod.nodeName ?? "");
   const own = (all: readonly V1Toleration[] = []) =>

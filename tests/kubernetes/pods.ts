@@ -186,11 +186,11 @@ export const podTable = readFileSync(new URL("pods.txt", import.meta.url), "utf8
   });
 
 /** Path to which objects of a home are sent. */
-export const pathTo = ({ kind, object }: PodHome, namespace: string): string => {
+export const pathTo = ({ kind, object }: PodHome, namespace: string) => {
   const { apiVersion } = object({});
   const group = apiVersion === "v1" ? "api/v1" : `apis/${apiVersion}`;
   return `/${group}/namespaces/${namespace}/${kind.toLowerCase()}s`;
 };
 
-export const objectIn = (home: PodHome, namespace: string, spec: PodCase["spec"], name = "probe"): string =>
+export const objectIn = (home: PodHome, namespace: string, spec: PodCase["spec"], name = "probe") =>
   JSON.stringify({ ...home.object(spec), metadata: { name, namespace } });

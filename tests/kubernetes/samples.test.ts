@@ -75,10 +75,11 @@ describe("samples", () => {
   it("bring LogMonitor into IIS only with the digest that was recorded, or that its publisher tells", () => {
     const setup = manifest(manifestsOf(aws), "ConfigMap", "log-monitor").data ?? {};
     const { LogConfig: read } = JSON.parse(String(setup["LogMonitorConfig.json"]));
-    const types = read.sources.map(({ type }: { type: string }) => type);
-    assert.deepEqual(types, ["EventLog", "File", "ETW"]);
+    assert.deepEqual(
+      read.sources.map(({ type }: { type: string }) => type),
+      ["EventLog", "File", "ETW"],
+    );
     const address = "https://github.com/microsoft/windows-container-tools/releases/download/v2.1.3/LogMonitor.exe";
-    const release = "https://api.github.com/repos/microsoft/windows-container-tools/releases/tags/v2.1.3";
     const environment = (spec: typeof aws): Readonly<Record<string, string>> => {
       const pod = podSpec(manifest(manifestsOf(spec), "Deployment", "log-monitor-2022"));
       return Object.fromEntries(
@@ -89,7 +90,10 @@ describe("samples", () => {
     const artifacts = aws.artifacts.map((each) => (each.name === "LogMonitor.exe" ? { ...each, digest } : each));
     const mirror = { ...aws.mirror, artifacts: "https://mirror.test" };
     const open = environment(aws);
-    assert.deepEqual([open.URLS, open.SHA256, open.RELEASES], [address, "", release]);
+    assert.deepEqual(
+      [open.URLS, open.SHA256, open.RELEASES],
+      [address, "", "https://api.github.com/repos/microsoft/windows-container-tools/releases/tags/v2.1.3"],
+    );
     const { URLS, SHA256, RELEASES } = environment({ ...aws, artifacts, mirror });
     const mirrored = address.replace("https://", "https://mirror.test/");
     assert.deepEqual([URLS, SHA256, RELEASES], [`${mirrored} ${address}`, digest, ""]);

@@ -2,7 +2,7 @@ import { addonsSchema } from "../../components/config/addOnSchema.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import { addOnOrder, type RenderedAddOn } from "../../components/kubernetes/addOnList.ts";
 import { type Container, type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
-import { type Room, roomOf } from "../../components/model/allocatable.ts";
+import { roomOf } from "../../components/model/allocatable.ts";
 import { awsEnvironment, azureEnvironment } from "../../components/model/cloudFacts/identities.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { type AddOns, addOns } from "../../components/model/nodeSettings.ts";
@@ -93,7 +93,7 @@ export function withPools(spec: ClusterSpec, pools: readonly PoolSpec[]): Cluste
 }
 
 /** The cluster without Windows pools. */
-export function withoutWindows(spec: ClusterSpec): ClusterSpec {
+export function withoutWindows(spec: ClusterSpec) {
   return withPools(
     spec,
     spec.pools.filter((pool) => pool.os === "linux"),
@@ -139,7 +139,7 @@ export const combinations: readonly Combination[] = (
 });
 
 /** The cluster of a combination. */
-export function specOfTitle(title: string): ClusterSpec {
+export function specOfTitle(title: string) {
   const found = combinations.find((each) => each.title === title);
   if (found === undefined) throw new RangeError(`there is no combination ${title}`);
   return found.spec;
@@ -155,13 +155,13 @@ export function logEnvironment({ cloud, region }: Pick<ClusterSpec, "cloud" | "r
 const plans = new WeakMap<ClusterSpec, readonly RenderedAddOn[]>();
 
 /** A cluster's add-ons, with fakes for the cloud's outputs; made once for each object. */
-export function planOf(spec: ClusterSpec): readonly RenderedAddOn[] {
+export function planOf(spec: ClusterSpec) {
   const plan = plans.get(spec) ?? rendered(spec);
   plans.set(spec, plan);
   return plan;
 }
 
-function rendered(spec: ClusterSpec): readonly RenderedAddOn[] {
+function rendered(spec: ClusterSpec) {
   return addOnOrder(spec, {
     nodeEndpoint: "api.internal.test",
     podNetworkManifests,
@@ -213,7 +213,7 @@ export function argsOf(workload: Manifest, container: string): readonly string[]
 }
 
 /** What a pool's node has left beside all agents and samples of its build. */
-export function leastRoom(spec: ClusterSpec, pool: PoolSpec): Room {
+export function leastRoom(spec: ClusterSpec, pool: PoolSpec) {
   const all = manifestsOf(spec);
   const least = new Map(
     all.flatMap((each) =>

@@ -14,8 +14,8 @@ export function at(value: Fact, ...keys: string[]): Facts {
   return isFacts(found) ? found : {};
 }
 
-const text = (value: Fact): string => (typeof value === "string" ? value : "");
-const lines = (value: Fact): readonly string[] => text(value).split("\n").filter(Boolean);
+const text = (value: Fact) => (typeof value === "string" ? value : "");
+const lines = (value: Fact) => text(value).split("\n").filter(Boolean);
 const pick = (value: Facts, keys: readonly string[]): Facts => Object.fromEntries(keys.map((key) => [key, value[key]]));
 
 /** Texts for people, generators' additions, and what says nothing. */
@@ -167,7 +167,7 @@ export function factsOf(documents: readonly unknown[]): Facts {
   });
   const isWorkload = ({ kind }: Named) => kind === "Deployment" || kind === "DaemonSet";
   const others = objects.filter((each) => !isWorkload(each) && !/Role|ServiceAccount/.test(each.kind));
-  const said = ({ kind, facts: { spec, webhooks } }: Named): Facts =>
+  const said = ({ kind, facts: { spec, webhooks } }: Named) =>
     kind === "CustomResourceDefinition"
       ? definition(at(spec))
       : kind === "CSIDriver" || kind === "APIService"

@@ -78,13 +78,17 @@ describe("logins of a proxy and a mirror", function () {
       );
       const basic = Buffer.from(`${login.username}:${password}`).toString("base64");
       const forms = [password, JSON.stringify(password).slice(1, -1), encodeURIComponent(password), basic];
-      const showing = all.filter(({ text }) => forms.some((form) => text.includes(form)));
-      assert.deepEqual(showing, []);
+      assert.deepEqual(
+        all.filter(({ text }) => forms.some((form) => text.includes(form))),
+        [],
+      );
       const holding = program.resources.filter(({ inputs }) =>
         plainTexts(reveal(inputs)).some(({ text }) => text.includes("CORP%5Csvc") && text.includes(basic)),
       );
-      const names = holding.map(({ name }) => name);
-      assert.deepEqual(names, [`${cloud}-dev-secrets-credentials`]);
+      assert.deepEqual(
+        holding.map(({ name }) => name),
+        [`${cloud}-dev-secrets-credentials`],
+      );
       const machines = collectMachines(program);
       assert.ok(machines.length > 2);
       for (const machine of machines) {
@@ -111,7 +115,7 @@ describe("logins of a proxy and a mirror", function () {
 
   it("are refused in clear text, and never shown", async () => {
     const { config } = await recorded("aws");
-    const failure = (changed: Readonly<Record<string, string>>, isEncrypted?: () => boolean): string => {
+    const failure = (changed: Readonly<Record<string, string>>, isEncrypted?: () => boolean) => {
       try {
         loadConfig({ ...config, ...changed }, undefined, isEncrypted);
         return "";

@@ -9,7 +9,7 @@ import { windowsWorkerPayload } from "../../components/machine/windows/worker.ts
 import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
 import { windowsReleases } from "../../components/model/operatingSystems.ts";
-import type { LinuxPool, WindowsPool } from "../../components/model/pools.ts";
+import type { WindowsPool } from "../../components/model/pools.ts";
 import { minorOf, minors, selectableVersions } from "../../components/model/releases.ts";
 import { specOf } from "../support/mocks.ts";
 import { configTexts, exampleSpec, stackConfig } from "../support/stacks.ts";
@@ -21,7 +21,7 @@ export const exampleReleases = minors.flatMap(({ minor }) =>
 );
 
 /** The production stack of a cloud at another release. */
-export function specAt(cloud: "aws" | "azure", version: string): ClusterSpec {
+export function specAt(cloud: "aws" | "azure", version: string) {
   const config = loadConfig(stackConfig(`${cloud}-prod`));
   return clusterSpec({ ...config, kubernetes: { ...config.kubernetes, version } });
 }
@@ -79,7 +79,7 @@ function exampleControlPlaneAccess(spec: ClusterSpec): ControlPlaneAccess {
   };
 }
 
-export function exampleControlPlane(spec: ClusterSpec, index = 0): MachinePayload {
+export function exampleControlPlane(spec: ClusterSpec, index = 0) {
   const member = spec.controlPlane.members[index] ?? assert.fail(`there is no member ${index}`);
   const host =
     spec.cloud === "aws"
@@ -94,20 +94,20 @@ export function exampleControlPlane(spec: ClusterSpec, index = 0): MachinePayloa
 }
 
 /** The first one. */
-function linuxPool(spec: ClusterSpec): LinuxPool {
+function linuxPool(spec: ClusterSpec) {
   return spec.pools.find((pool) => pool.os === "linux") ?? assert.fail("the stack has no Linux pool");
 }
 
 /** The first one. */
-export function windowsPool(spec: ClusterSpec): WindowsPool {
+export function windowsPool(spec: ClusterSpec) {
   return spec.pools.find((pool) => pool.os === "windows") ?? assert.fail("the stack has no Windows pool");
 }
 
-export function exampleLinuxWorker(spec: ClusterSpec, pool = linuxPool(spec)): WorkerPayload {
+export function exampleLinuxWorker(spec: ClusterSpec, pool = linuxPool(spec)) {
   return linuxWorkerPayload({ spec, pool, access: exampleAccess(spec, pool.name) });
 }
 
-export function exampleWindowsWorker(spec: ClusterSpec, pool = windowsPool(spec)): WorkerPayload {
+export function exampleWindowsWorker(spec: ClusterSpec, pool = windowsPool(spec)) {
   return windowsWorkerPayload({ spec, pool, access: exampleAccess(spec, pool.name) });
 }
 
@@ -149,7 +149,7 @@ export function onePerSystem(cloud: "aws" | "azure", version: string): readonly 
 }
 
 /** Text of a file of a payload. Throws without it. */
-export function fileOf(payload: MachinePayload, path: string): string {
+export function fileOf(payload: MachinePayload, path: string) {
   const file =
     payload.files.find((candidate) => candidate.path === path) ?? assert.fail(`no file ${path} in the payload`);
   return file.content;
@@ -199,8 +199,7 @@ export function fullPayload(): Readonly<Record<string, string>> {
     registryCredentials: { [host]: login },
     mirror: { artifacts: `https://${host}/files`, registries: { "registry.k8s.io": `https://${host}/v2/k8s` } },
   };
-  const config = { ...stackConfig("aws-dev"), ...configTexts(wanted) };
-  const spec = clusterSpec(loadConfig(config, undefined, () => true));
+  const spec = clusterSpec(loadConfig({ ...stackConfig("aws-dev"), ...configTexts(wanted) }, undefined, () => true));
   const own = { timeZone: "UTC", annotations: { a: "b" }, beforeJoin: "exit 0", afterJoin: "exit 0" };
   const pool = { ...windowsPool(spec), ...own };
   const access = exampleAccess(spec, pool.name);

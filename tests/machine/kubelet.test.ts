@@ -14,8 +14,10 @@ describe("the kubelet's flags", () => {
     const flag = ["--pod-infra-container-image=pause"];
     assert.deepEqual(refusedSettings("kubelet", "1.34", flag), []);
     for (const { minor } of minors) {
-      const refused = refusedSettings("kubelet", minor, flag).map(({ name }) => name);
-      assert.deepEqual(refused, ["pod-infra-container-image"]);
+      assert.deepEqual(
+        refusedSettings("kubelet", minor, flag).map(({ name }) => name),
+        ["pod-infra-container-image"],
+      );
     }
     assert.throws(
       () => checked("kubelet", "1.36", flag),
@@ -25,8 +27,10 @@ describe("the kubelet's flags", () => {
 
   it("feature gates are found inside their list", () => {
     const flags = ["--feature-gates=Other=false,NodeLogQuery=true"];
-    const refused = refusedSettings("kubelet", "1.36", flags).map(({ name }) => name);
-    assert.deepEqual(refused, ["NodeLogQuery"]);
+    assert.deepEqual(
+      refusedSettings("kubelet", "1.36", flags).map(({ name }) => name),
+      ["NodeLogQuery"],
+    );
     assert.deepEqual(refusedSettings("kubelet", "1.35", flags), []);
     assert.deepEqual(refusedSettings("kube-proxy", "1.36", flags), []);
   });
@@ -73,18 +77,23 @@ describeOnMachine("the user's own steps on a machine", () => {
     const here = machine(exampleLinuxWorker(cluster));
     here.secret(`/fenestra/${cluster.name}/join`, joinSecret(3600));
     here.write("/var/log/refuse", "");
-    const refused = here.fails(42, /beforeJoin of the pool ended with 1/, entry);
-    assert.ok(refused.calls.includes("timedatectl set-timezone Europe/Berlin"));
+    assert.ok(
+      here
+        .fails(42, /beforeJoin of the pool ended with 1/, entry)
+        .calls.includes("timedatectl set-timezone Europe/Berlin"),
+    );
     assert.equal(here.has("/etc/kubernetes/bootstrap-kubelet.conf"), false);
     here.runOrFail("rm", "/var/log/refuse");
     const joined = here.runOrFail(entry);
     here.runOrFail(entry);
     assert.equal(here.read("/var/log/own.log"), "before\nbefore\nafter\n");
     assert.equal(here.read("/var/log/fenestra/own-after.log"), "agent\n");
-    const patches = joined.calls.filter((call) => call.startsWith("kubectl") && call.includes(" patch node "));
-    assert.deepEqual(patches, [
-      "kubectl --kubeconfig /etc/kubernetes/kubelet.conf patch node i-0123456789abcdef0 --patch-file /etc/fenestra/node-patch.json",
-    ]);
+    assert.deepEqual(
+      joined.calls.filter((call) => call.startsWith("kubectl") && call.includes(" patch node ")),
+      [
+        "kubectl --kubeconfig /etc/kubernetes/kubelet.conf patch node i-0123456789abcdef0 --patch-file /etc/fenestra/node-patch.json",
+      ],
+    );
     assert.deepEqual(JSON.parse(here.read("/etc/fenestra/node-patch.json")), {
       metadata: { annotations: own.annotations },
     });

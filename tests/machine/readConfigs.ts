@@ -46,14 +46,14 @@ function requestFor(kind: ConfigRequest["kind"], payload: MachinePayload, minor:
  * Has the configuration files of machines read by upstream's own code.
  * @param releases those whose kubelets read; a kubelet of another minor takes minutes to build
  */
-export function readConfigs(releases: readonly string[]): void {
+export function readConfigs(releases: readonly string[]) {
   describe("configuration files as upstream's own code reads them", () => {
     let checkers: Checkers;
     before(async function () {
       checkers = await checkersOrSkip(this, releases.map(minorOf));
     });
 
-    const problems = async (request: ConfigRequest): Promise<readonly string[]> => {
+    const problems = async (request: ConfigRequest) => {
       const found = (await checkConfigs(checkers, [request])).get(request.id);
       assert.ok(found !== undefined);
       return found;
@@ -62,8 +62,7 @@ export function readConfigs(releases: readonly string[]): void {
     it("are read by the containerd minor that the machines run", () => {
       const goMod = readFileSync(new URL("../../rehearsal/runtime/containers/go.mod", import.meta.url), "utf8");
       const pinned = /^\tgithub\.com\/containerd\/containerd\/v2 v(\d+\.\d+)\./m.exec(goMod)?.[1];
-      const versions = Object.values(pins.components.containerd).map(minorOf);
-      assert.deepEqual([...new Set(versions)], [pinned]);
+      assert.deepEqual([...new Set(Object.values(pins.components.containerd).map(minorOf))], [pinned]);
     });
 
     for (const version of releases) {
@@ -125,11 +124,18 @@ export function readConfigs(releases: readonly string[]): void {
             );
             assert.deepEqual([Object.keys(featureGates).length > 100, locked], [true, []]);
             // Of a value of another kind the reader says so, or that it has no such field.
-            const isUnknown = async (field: string): Promise<boolean> =>
+            const isUnknown = async (field: string) =>
               (await read({ [field]: { no: ["such"] } })).join().includes(`unknown field "${field}"`);
-            const fields = [...kubeletFields(minor).filter((field) => field !== "featureGates"), "maxPodz"];
-            const unknown = await Promise.all(fields.map(async (field) => ((await isUnknown(field)) ? [field] : [])));
-            assert.deepEqual(unknown.flat(), ["maxPodz"]);
+            assert.deepEqual(
+              (
+                await Promise.all(
+                  [...kubeletFields(minor).filter((field) => field !== "featureGates"), "maxPodz"].map(async (field) =>
+                    (await isUnknown(field)) ? [field] : [],
+                  ),
+                )
+              ).flat(),
+              ["maxPodz"],
+            );
             assert.match(
               (await read({ ...kubelet, imageGCLowThresholdPercent: 90 })).join(),
               /imageGCLowThresholdPercent/,

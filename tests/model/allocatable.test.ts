@@ -20,7 +20,7 @@ function poolOf(name: OperatingSystemName, vcpus: number, memoryGib: number, dis
 }
 
 /** MiB or millicores in a kubelet's configuration. */
-function inConfiguration(pool: PoolSpec, field: string, key: string): number {
+function inConfiguration(pool: PoolSpec, field: string, key: string) {
   const value: unknown = kubeletConfiguration({ spec, pool })[field];
   assert.ok(typeof value === "object" && value !== null && key in value, `${field}.${key}`);
   const [, number, unit] =

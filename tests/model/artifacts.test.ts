@@ -24,9 +24,12 @@ const hexLength = { sha256: 64, sha512: 128 } as const;
 
 describe("lock file of artifacts", () => {
   it("rests no digest on the word of one third party: a tag alone is better than a digest that nobody has", () => {
-    const single = lock.filter(({ source }) => /third-party/.test(source) && !/same value in [2-9]/.test(source));
-    const shown = single.map(({ name, version }) => `${name} ${version}`);
-    assert.deepEqual(shown, []);
+    assert.deepEqual(
+      lock
+        .filter(({ source }) => /third-party/.test(source) && !/same value in [2-9]/.test(source))
+        .map(({ name, version }) => `${name} ${version}`),
+      [],
+    );
   });
 
   it("has in each row what its kind needs: a whole digest, a URL by https or by digest, with version and platform", () => {
@@ -97,7 +100,6 @@ describe("versions", () => {
   });
 
   it("have a weakness up to the fix of their minor, and where no minor before theirs has one", () => {
-    const fixed = ["1.35.9", "1.36.5"];
     for (const [version, weak] of [
       ["1.35.8", true],
       ["1.35.9-1", false],
@@ -106,7 +108,7 @@ describe("versions", () => {
       ["1.36.10", false],
       ["1.37.0", false],
     ] as const)
-      assert.equal(hasWeakness(version, { fixed }), weak, version);
+      assert.equal(hasWeakness(version, { fixed: ["1.35.9", "1.36.5"] }), weak, version);
     assert.equal(hasWeakness("9.9.9", { fixed: [] }), true);
     for (const release of versions) assert.ok(published.kubernetes?.[release], `${release}: when was it published?`);
   });
@@ -160,8 +162,10 @@ describe("rows of a user's lock file", () => {
     assert.deepEqual(places(image), ["registry.k8s.io/etcd 3.6.15-0: none"]);
     assert.deepEqual(places(tools, image), ["etcd 3.6.15: 3.6.14", "registry.k8s.io/etcd 3.6.15-0: 3.6.14-0"]);
     const lock = withMore(own, [...tools, ...image]);
-    const tags = ["1.36.4", "1.37.1"].map((release) => etcdImageTag(lock, release));
-    assert.deepEqual(tags, ["3.6.15-0", "v3.7.2"]);
+    assert.deepEqual(
+      ["1.36.4", "1.37.1"].map((release) => etcdImageTag(lock, release)),
+      ["3.6.15-0", "v3.7.2"],
+    );
   });
 
   it("give a digest where the program's row has none, and never another where it has one", () => {

@@ -53,25 +53,31 @@ describe("pools", () => {
         const used = zoneNames.slice(0, zones);
         const specs = poolSpecs(stackOf([{ name: "p", os: "linux", count, perZone: true }], used));
         const counts = specs.map((spec) => spec.count);
-        const names = specs.map(({ name }) => name);
-        assert.deepEqual(names, ["p-a", "p-b", "p-c"].slice(0, zones));
-        const zonesOf = specs.map((spec) => spec.zones);
-        const wanted = used.map((zone) => [zone]);
-        assert.deepEqual(zonesOf, wanted);
-        const total = counts.reduce((sum, n) => sum + n, 0);
-        assert.equal(total, count);
+        assert.deepEqual(
+          specs.map(({ name }) => name),
+          ["p-a", "p-b", "p-c"].slice(0, zones),
+        );
+        assert.deepEqual(
+          specs.map((spec) => spec.zones),
+          used.map((zone) => [zone]),
+        );
+        assert.equal(
+          counts.reduce((sum, n) => sum + n, 0),
+          count,
+        );
         assert.ok(Math.max(...counts) - Math.min(...counts) <= 1);
-        const sorted = [...counts].sort((a, b) => b - a);
-        assert.deepEqual(sorted, counts);
+        assert.deepEqual(
+          [...counts].sort((a, b) => b - a),
+          counts,
+        );
       }),
     );
   });
 
   it("that are divided and autoscaled start each group inside its bounds", () => {
-    const bounds = fc.tuple(fc.nat(50), fc.nat(50)).map(([a, b]) => ({ min: Math.min(a, b), max: Math.max(a, b, 1) }));
     fc.assert(
       fc.property(
-        bounds,
+        fc.tuple(fc.nat(50), fc.nat(50)).map(([a, b]) => ({ min: Math.min(a, b), max: Math.max(a, b, 1) })),
         fc.integer({ min: 1, max: 3 }),
         fc.option(fc.double({ min: 0, max: 1, noNaN: true })),
         (autoscale, zones, share) => {

@@ -27,7 +27,7 @@ import { exampleSpec, stackConfig } from "../support/stacks.ts";
 const upstream = { renewal: 10, grace: 50, podGrace: 30, toleration: 300, liveness: 8 * 10 } as const;
 
 /** A wait is longer than what is waited for. */
-function hold(order: readonly (readonly [what: string, inner: number, outer: number])[]): void {
+function hold(order: readonly (readonly [what: string, inner: number, outer: number])[]) {
   assert.deepEqual(
     order.filter(([, inner, outer]) => !(inner < outer)),
     [],
@@ -90,8 +90,7 @@ describe("durations", () => {
   it("know each other around the API server, the kubelets and the controllers", () => {
     const spec = exampleSpec("aws-prod");
     const delay = apiShutdownSeconds;
-    const kubelet = kubeletConfiguration({ spec });
-    const critical = Number.parseInt(String(kubelet.shutdownGracePeriodCriticalPods), 10);
+    const critical = Number.parseInt(String(kubeletConfiguration({ spec }).shutdownGracePeriodCriticalPods), 10);
     const [, duration = "", renew = "", safe = ""] =
       /^DURATION, RENEW, SAFE = (\d+), (\d+), (\d+)$/m.exec(
         readFileSync(new URL("../../components/nodeController/program/lease.py", import.meta.url), "utf8"),

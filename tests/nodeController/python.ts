@@ -10,7 +10,7 @@ const start = `import sys, unittest; sys.path.insert(0, "."); unittest.main(None
  *
  * @param env such as `PROGRAM`, a folder in place of the controller's
  */
-export async function pythonTests(names: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<void> {
+export async function pythonTests(names: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const run = spawn("python3", ["-I", "-S", "-B", "-c", start, ...names], {
     cwd: import.meta.dirname,
     env: { PATH: process.env.PATH, ...env },

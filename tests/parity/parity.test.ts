@@ -24,8 +24,10 @@ for (const cloud of ["aws", "azure"] as const)
 
     it("has no hook on deletion: a plain `pulumi destroy` must work", async () => {
       const { program } = await runStack(`${cloud}-prod`);
-      const deleting = program.resources.filter(({ options: { hooks } }) => hooks.beforeDelete ?? hooks.afterDelete);
-      assert.deepEqual(deleting, []);
+      assert.deepEqual(
+        program.resources.filter(({ options: { hooks } }) => hooks.beforeDelete ?? hooks.afterDelete),
+        [],
+      );
     });
 
     it("hands every resource its one provider, and exports these outputs, the kubeconfig as a secret", async () => {
@@ -34,8 +36,10 @@ for (const cloud of ["aws", "azure"] as const)
       assert.deepEqual(more, []);
       for (const each of program.resources) if (each.type.startsWith(own)) assert.equal(each.provider, only?.urn);
       const { outputs } = program;
-      const wanted = ["apiEndpoint", "clusterName", "kubeconfig", "kubernetesVersion", "pools", "publicEndpoint"];
-      assert.deepEqual(Object.keys(outputs).sort(), [...wanted, "resources"]);
+      assert.deepEqual(Object.keys(outputs).sort(), [
+        ...["apiEndpoint", "clusterName", "kubeconfig", "kubernetesVersion", "pools", "publicEndpoint"],
+        "resources",
+      ]);
       assert.ok(outputs.kubeconfig instanceof Secret);
       assert.match(textOf(outputs.publicEndpoint) ?? "", endpoint);
       assert.ok((textOf(outputs.kubeconfig) ?? "").includes(textOf(outputs.publicEndpoint) ?? "?"));
@@ -194,7 +198,7 @@ for (const [cloud, kinds] of Object.entries({ aws: awsKinds, azure: azureKinds }
       dev = await runStack(`${cloud}-dev`);
     });
     const gateOf = (rest: string) => resource(prod, stash, name(rest));
-    const partOf = (index: number, part: string): RecordedResource => {
+    const partOf = (index: number, part: string) => {
       const found = prod.program.resources.filter((each) => each.name === name(`${index}-${part}`));
       return found.find(({ type }) => type !== volume) ?? assert.fail(part);
     };
@@ -237,8 +241,7 @@ for (const [cloud, kinds] of Object.entries({ aws: awsKinds, azure: azureKinds }
           names.some((one) => one.startsWith(`${cloud}-dev-${each}`)),
           each,
         );
-      const packed = Buffer.from(textOf(kinds.userData(dev)) ?? "", "base64");
-      const text = gunzipSync(packed).toString("utf8");
+      const text = gunzipSync(Buffer.from(textOf(kinds.userData(dev)) ?? "", "base64")).toString("utf8");
       for (const each of kinds.told(dev)) assert.ok(text.includes(textOf(each) ?? "?"), textOf(each));
     });
 
@@ -247,8 +250,11 @@ for (const [cloud, kinds] of Object.entries({ aws: awsKinds, azure: azureKinds }
       for (const { name: group, dependencies } of ofType(dev, kinds.group).values()) {
         const names = dependencies.map(nameOfUrn);
         for (const each of ["control-plane-api", "secrets-join", ...kinds.pools]) {
-          const own = names.includes(group.replace(/group$/, each));
-          assert.ok(own || names.some((one) => one.startsWith(`${cloud}-dev-${each}`)), `${group} after ${each}`);
+          assert.ok(
+            names.includes(group.replace(/group$/, each)) ||
+              names.some((one) => one.startsWith(`${cloud}-dev-${each}`)),
+            `${group} after ${each}`,
+          );
         }
       }
     });

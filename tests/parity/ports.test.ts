@@ -87,7 +87,7 @@ function metrics(spec: ClusterSpec): readonly Wanted[] {
 }
 
 /** kube-proxy's port for load balancers' health checks. */
-function healthPort(spec: ClusterSpec): number {
+function healthPort(spec: ClusterSpec) {
   const text = kubeProxyProgram(spec).arguments.join("\n");
   return Number(/^--healthz-bind-address=0\.0\.0\.0:(\d+)$/m.exec(text)?.[1]);
 }
@@ -185,7 +185,7 @@ const clouds: Readonly<
   },
 };
 
-function refused(spec: ClusterSpec, rules: readonly Rule[]): readonly string[] {
+function refused(spec: ClusterSpec, rules: readonly Rule[]) {
   return wanted(spec)
     .filter(({ from, to, protocol, port }) => {
       const first = rules.find(
@@ -238,7 +238,9 @@ describe("ports", () => {
     ].map(({ protocol, port }) => ({ protocol, port }));
     const isOpen = ({ protocol, port }: (typeof needed)[number]) =>
       open.some((rule) => rule.protocol === protocol && port >= rule.first && port <= rule.last);
-    const closed = needed.filter((each) => !isOpen(each));
-    assert.deepEqual(closed, []);
+    assert.deepEqual(
+      needed.filter((each) => !isOpen(each)),
+      [],
+    );
   });
 });

@@ -34,20 +34,23 @@ describe("the API's own name", () => {
         type: "A",
         aliases: [{ name: textOf(target.dnsName), zoneId: textOf(target.zoneId), evaluateTargetHealth: false }],
       });
-      const kubeconfigs = JSON.stringify(reveal(made.program.outputs.signInKubeconfigs ?? null));
-      assert.match(kubeconfigs, /server: https:\/\/api\.shop\.example\.com:6443/);
+      assert.match(
+        JSON.stringify(reveal(made.program.outputs.signInKubeconfigs ?? null)),
+        /server: https:\/\/api\.shop\.example\.com:6443/,
+      );
       assert.equal(textOf(made.program.outputs.namedEndpoint), `https://${name}:6443`);
     });
 
   it("leads to each kind of load balancer on Azure", async () => {
     const entry = { resourceGroupName: "dns", relativeRecordSetName: "api.shop", ttl: 300 };
     const inside = { recordType: "A", aRecords: [{ ipv4Address: "10.0.224.4" }] };
-    const own = await run("azure", azureZone("privateDnsZones"), { public: open });
-    assert.deepEqual(recordOf(own, "azure-native:privatedns:PrivateRecordSet"), {
-      ...entry,
-      privateZoneName: "example.com",
-      ...inside,
-    });
+    assert.deepEqual(
+      recordOf(
+        await run("azure", azureZone("privateDnsZones"), { public: open }),
+        "azure-native:privatedns:PrivateRecordSet",
+      ),
+      { ...entry, privateZoneName: "example.com", ...inside },
+    );
     const zone = { ...entry, zoneName: "example.com" };
     assert.deepEqual(recordOf(await run("azure", azureZone("dnszones")), "azure-native:dns:RecordSet"), {
       ...zone,
@@ -64,8 +67,10 @@ describe("the API's own name", () => {
 
   it("is in the certificate, with the other names", () => {
     const access = { dns: { name }, names: ["api.corp.example", "10.99.0.7"] };
-    const kubeadm = fileOf(exampleControlPlane(specOf("aws-dev", { access })), "/etc/fenestra/kubeadm.yaml");
-    assert.match(kubeadm, /- localhost\n {4}- api\.shop\.example\.com\n {4}- api\.corp\.example\n {4}- 10\.99\.0\.7\n/);
+    assert.match(
+      fileOf(exampleControlPlane(specOf("aws-dev", { access })), "/etc/fenestra/kubeadm.yaml"),
+      /- localhost\n {4}- api\.shop\.example\.com\n {4}- api\.corp\.example\n {4}- 10\.99\.0\.7\n/,
+    );
   });
 });
 
@@ -75,7 +80,7 @@ const runGuard = (cloud: Cloud, changes: Readonly<Record<string, string>> = {}) 
   runSpec(specOf(`${cloud}-dev`, changes));
 
 /** The guard's refusal in an update of a stack that keeps this. */
-function refusal({ hooks }: Recorded, kept: unknown): string {
+function refusal({ hooks }: Recorded, kept: unknown) {
   const hook = hooks.get("fenestra-guard");
   assert.ok(hook !== undefined && "opts" in hook && hook.opts?.onDryRun === true);
   try {
@@ -127,8 +132,10 @@ describe("the program on AWS", () => {
     for (const [type, limit] of Object.entries(limits)) {
       const names = [...ofType(recorded, type).keys()];
       assert.ok(names.length > 0, type);
-      const tooLong = names.filter((name) => name.length + suffix > limit);
-      assert.deepEqual(tooLong, []);
+      assert.deepEqual(
+        names.filter((name) => name.length + suffix > limit),
+        [],
+      );
     }
   });
 
@@ -142,8 +149,10 @@ describe("the program on AWS", () => {
     const machines = collectAwsMachines(program);
     for (const [object] of storedObjects(program)) {
       const [bucket = "", ...key] = object.split("/");
-      const isReadable = machines.some(({ role }) => awsObjects(program, role)(bucket, key.join("/")) !== undefined);
-      assert.ok(isReadable, object);
+      assert.ok(
+        machines.some(({ role }) => awsObjects(program, role)(bucket, key.join("/")) !== undefined),
+        object,
+      );
     }
   });
 });

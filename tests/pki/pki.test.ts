@@ -2,12 +2,9 @@ import assert from "node:assert/strict";
 import { parse } from "yaml";
 import { Secret, textOf } from "../../components/gates/values.ts";
 import { expiryWarning, kubeconfig, Pki, signInKubeconfig } from "../../components/pki/pki.ts";
-import { ofType, type Recorded, withMocks } from "../support/mocks.ts";
+import { ofType, withMocks } from "../support/mocks.ts";
 
-function make(
-  serviceAccountKeys: readonly string[] = ["ecdsa"],
-  encryptionKeys: readonly string[] = ["key1"],
-): Promise<Recorded> {
+function make(serviceAccountKeys: readonly string[] = ["ecdsa"], encryptionKeys: readonly string[] = ["key1"]) {
   return withMocks(() => {
     const pki = new Pki("demo-pki", {
       cluster: "demo",
@@ -36,11 +33,13 @@ describe("keys and certificates", () => {
 
   it("encrypt with 32 random bytes, and only those that encrypt are protected", async () => {
     const keys = ofType(await make(["ecdsa"], ["key2", "key1"]), "random:index/randomBytes:RandomBytes");
-    const made = [...keys.values()].map(({ name, inputs, options }) => [name, inputs, options.protect]);
-    assert.deepEqual(made, [
-      ["demo-pki-encryption-key-key2", { length: 32 }, true],
-      ["demo-pki-encryption-key", { length: 32 }, false],
-    ]);
+    assert.deepEqual(
+      [...keys.values()].map(({ name, inputs, options }) => [name, inputs, options.protect]),
+      [
+        ["demo-pki-encryption-key-key2", { length: 32 }, true],
+        ["demo-pki-encryption-key", { length: 32 }, false],
+      ],
+    );
   });
 
   it("leave as secrets, except the certificates", async () => {

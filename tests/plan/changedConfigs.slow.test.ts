@@ -16,18 +16,18 @@ import { type Cloud, cases, changedConfigs, file } from "./changedConfigs.ts";
 
 type Texts = Readonly<Record<string, string>>;
 
-const short = (type: string): string => type.split(":").at(-1) ?? "";
+const short = (type: string) => type.split(":").at(-1) ?? "";
 
-function lostTypes({ resources, lost }: PlanDiff): readonly string[] {
+function lostTypes({ resources, lost }: PlanDiff) {
   const types = resources.filter(({ data }) => data !== undefined).map(({ type }) => short(type));
   return [...new Set([...types, ...lost.flatMap(({ name }) => (name === "protection" ? [name] : []))])].sort();
 }
 
 /** What a comparison says: nodes that do not stay, what is replaced, or what is refused, and what is lost, each sorted. */
-function wordsOf(diff: PlanDiff): string {
+function wordsOf(diff: PlanDiff) {
   const ofChange = (change: Change) =>
     diff.resources.filter((each) => each.change === change).map(({ type }) => short(type));
-  const sorted = (names: readonly string[], mark: string): string => [...new Set(names)].sort().join(mark);
+  const sorted = (names: readonly string[], mark: string) => [...new Set(names)].sort().join(mark);
   const isRefused = diff.refused.length > 0;
   const changing = isRefused ? [] : diff.nodes.filter(({ change }) => change !== "stays");
   const byWords = Map.groupBy(changing, (node) => nodeWords(node, []).replace(/, (keeps|all at once|ITS).*/, ""));
@@ -50,9 +50,9 @@ function wordsOf(diff: PlanDiff): string {
 }
 
 /** Pools that roll although their gate's input stays as it was: nothing would wait for the roll's end. */
-function unwaited({ nodes, refused }: PlanDiff, old: BasePlan, plan: Plan): readonly string[] {
+function unwaited({ nodes, refused }: PlanDiff, old: BasePlan, plan: Plan) {
   type Made = { readonly resources: readonly Pick<Plan["resources"][number], "type" | "name" | "inputs">[] };
-  const inputOf = ({ resources }: Made, pool: string): string | undefined => {
+  const inputOf = ({ resources }: Made, pool: string) => {
     const gate = resources.find(({ type, name }) => type === "pulumi:index:Stash" && name.endsWith(`-in-pool-${pool}`));
     return gate && JSON.stringify(gate.inputs);
   };
@@ -86,8 +86,11 @@ describe("a changed stack file", function () {
       for (const { type, custom } of plan.resources) if (custom) types.add(type);
       assert.notDeepEqual(plan.resources, old.resources, "it changes nothing that is made");
       const diff = diffPlans(old, plan);
-      const replaced = diff.resources.filter(({ change }) => change === "replaced").map(({ urn }) => urn);
-      assert.deepEqual(leftOut(old, plan, new Set(replaced)), [], "the provider keeps it");
+      assert.deepEqual(
+        leftOut(old, plan, new Set(diff.resources.filter(({ change }) => change === "replaced").map(({ urn }) => urn))),
+        [],
+        "the provider keeps it",
+      );
       assert.deepEqual(unwaited(diff, old, plan), [], "pools that roll and are not waited for");
       const comment = changesComment([changedStack("s", diff)], { sha: "0", runUrl: "https://example.com" });
       assert.ok(comment.split("\n").length < 60, "a comment has so many lines, folded ones too");
@@ -110,13 +113,15 @@ describe("a changed stack file", function () {
 
   it("has a row for every type that the program makes", () => {
     assert.ok(types.size > 60, String(types.size));
-    const unknown = [...types].filter((type) => replacementRow(type) === undefined);
-    assert.deepEqual(unknown, []);
+    assert.deepEqual(
+      [...types].filter((type) => replacementRow(type) === undefined),
+      [],
+    );
   });
 });
 
 /** Whether it may be left out, and never is in the provider's answer: it keeps what was given. */
-function isComputed(type: string, keys: readonly string[]): boolean {
+function isComputed(type: string, keys: readonly string[]) {
   let { inputs: given, outputs: answered } = declaredResource(type);
   for (const [index, key] of keys.entries()) {
     const [own, back] = [given.get(key), answered.get(key)];
@@ -134,7 +139,7 @@ function isComputed(type: string, keys: readonly string[]): boolean {
 const notSent = ["aws:ebs/volume:Volume throughput", "aws:autoscaling/group:Group launchTemplate"];
 
 /** Computed inputs that a plan had and the next one leaves out, of what is not replaced. */
-function leftOut(old: BasePlan, plan: Plan, replaced: ReadonlySet<string>): readonly string[] {
+function leftOut(old: BasePlan, plan: Plan, replaced: ReadonlySet<string>) {
   const next = new Map(plan.resources.map((each) => [each.urn, each]));
   return old.resources.flatMap(({ urn, type, inputs }) => {
     const now = next.get(urn);

@@ -98,7 +98,7 @@ export function changedConfig(cloud: Cloud, config: object, change: Changes): Ch
 }
 
 /** Whether a cloud has what a config sets. */
-function isTaken(config: Changes): boolean {
+function isTaken(config: Changes) {
   try {
     return loadConfig(configTexts(config)).name !== "";
   } catch (error) {

@@ -35,9 +35,14 @@ function base(of: Plan): BasePlan {
 describe("a comparison of plans", () => {
   it("sees another secret", async () => {
     const now = await planOf("aws-dev", stackConfig("aws-dev"));
-    const hidden = /\[secret, sha256 [0-9a-f]{8}\]/g;
-    const before = base(JSON.parse(JSON.stringify(now).replaceAll(hidden, "[secret, sha256 00000000]")));
-    assert.ok(diffPlans(before, now).resources.length > 10);
+    assert.ok(
+      diffPlans(
+        base(
+          JSON.parse(JSON.stringify(now).replaceAll(/\[secret, sha256 [0-9a-f]{8}\]/g, "[secret, sha256 00000000]")),
+        ),
+        now,
+      ).resources.length > 10,
+    );
   });
 
   it("calls nothing safe where an autoscaler decided how many machines run", () => {
@@ -59,8 +64,7 @@ describe("a comparison of plans", () => {
     ] as const)
       assert.deepEqual(said(now), [`${words(count)}, about 5 min`, "", "Nodes", `- x: ${words(count)}`]);
     assert.deepEqual(said(barePlan()), [`${words(10)}, about 5 min`, "", "Nodes", `- x: is removed, ${words(10)}`]);
-    const more = said(of({ count: 1, autoscale: { min: 1, max: 12 } }, 1, 12));
-    assert.equal(more[0], "safe: no machine is replaced");
+    assert.equal(said(of({ count: 1, autoscale: { min: 1, max: 12 } }, 1, 12))[0], "safe: no machine is replaced");
   });
 
   it("says what happens, worst first, with the values", () => {
@@ -138,8 +142,10 @@ kept /run.sh
     assert.deepEqual(taken("aws:ec2/vpc:Vpc", 2, "a"), []);
     assert.deepEqual(taken("aws:ec2/vpc:Vpc", 1, "b"), ["tags"]);
     assert.deepEqual(taken("azure-native:network:NatGateway", 2, "b", { ignoreChanges: ["tags"] }), []);
-    const text = diffText(diffPlans(base(of(set, 1, "a")), of(set, 2, "a")));
-    assert.match(text, /What others added to tags, identity.userAssignedIdentities is taken off/);
+    assert.match(
+      diffText(diffPlans(base(of(set, 1, "a")), of(set, 2, "a"))),
+      /What others added to tags, identity.userAssignedIdentities is taken off/,
+    );
   });
 
   it("ends in a verdict: machines, about how long, and whether the API stays up", () => {
@@ -176,8 +182,10 @@ kept /run.sh
     const [x, y] = [barePool("x"), barePool("y")];
     const diff = diffPlans({ ...old, pools: [x, y] }, { ...now, pools: [y] });
     assert.deepEqual([diff.findings.new, diff.findings.gone], [[], []]);
-    const refused = [{ path: "p", value: 1, message: "m", allowed: "a" }];
-    assert.equal(diffText({ ...diff, refused }).split("\n")[0], "REFUSED: this update will not run");
+    assert.equal(
+      diffText({ ...diff, refused: [{ path: "p", value: 1, message: "m", allowed: "a" }] }).split("\n")[0],
+      "REFUSED: this update will not run",
+    );
     assert.match(
       diffText(diff),
       /^DATA IS LOST\n\nStack file\n[-~] pools\[x\]: .* -> nothing\n\nDATA IS LOST\n- protection: may be deleted from now on: a\n/,
@@ -255,8 +263,10 @@ describe("what a change does", () => {
     ["aws:route53/record:Record", "a", "b", undefined],
   ] as const)
     it(`${type}, its provider's region and its own from ${old} to ${now}: ${expected}`, () => {
-      const found = findOperations({ resources: placed(type, old) }, placed(type, now));
-      assert.equal(found.find(({ urn }) => urn === type)?.change, expected);
+      assert.equal(
+        findOperations({ resources: placed(type, old) }, placed(type, now)).find(({ urn }) => urn === type)?.change,
+        expected,
+      );
     });
 });
 
@@ -270,8 +280,7 @@ describe("a group of AWS", () => {
     ];
   };
   const by = (version: string) => ({ launchTemplate: { version } });
-  const launchTemplateSpecification = { version: "$Default" };
-  const mixed = { mixedInstancesPolicy: { launchTemplate: { launchTemplateSpecification } } };
+  const mixed = { mixedInstancesPolicy: { launchTemplate: { launchTemplateSpecification: { version: "$Default" } } } };
   const later = "changed only machines that are started from now on have it";
   for (const [what, old, now, expected] of [
     ["a number", both("a", by("1")), both("b", by("1")), "rolled now changes"],
@@ -332,9 +341,8 @@ describe("a resource keeps what it was", () => {
   ] as const)
     it(`by an alias that is ${title}: ${expected || "nothing"}`, async () => {
       const [before, after] = [await recorded(old), await recorded(now)];
-      const found = findOperations({ resources: before }, after);
       assert.equal(
-        found
+        findOperations({ resources: before }, after)
           .map(({ name, change }) => `${name} ${change}`)
           .toSorted()
           .join(" "),

@@ -6,7 +6,7 @@ export const image = "ami-0a1b2c3d4e5f60718";
 export const zones = ["eu-central-1a", "eu-central-1b", "eu-central-1c"];
 export const production = { environment: "production" } as const;
 const open = { public: { allow: ["100.64.7.0/24"] } };
-export const key = (path: string): string => `config.fenestra:${path}`;
+export const key = (path: string) => `config.fenestra:${path}`;
 
 export const machine = (bytes: number) => bareMachine("m", { userData: { bytes, limit: 1000, sha256: "" } });
 

@@ -64,8 +64,7 @@ describe("the Markdown of a plan", () => {
       ["warning", "`f`", "`p`", `M ([GHSA-rp3h-jf77-q9p4](${advisory})).`, "R."],
       ["accepted note", "`g`", "`p\\|q`", "N.", "Accepted: known"],
     ]);
-    const said = planSummary(plan).split("\n").slice(-5, -1);
-    assert.deepEqual(said, [
+    assert.deepEqual(planSummary(plan).split("\n").slice(-5, -1), [
       "1 finding: 0 errors, 1 warning, 0 notes",
       "  ! f at p",
       `      M (${advisory}). R.`,
@@ -111,9 +110,10 @@ describe("the Markdown of a plan", () => {
       ["Bucket: scripts", "control plane, all pools", "nobody"],
       ["Bucket: snapshots", "control plane", "control plane"],
     ]);
-    const open = reaches(real).filter(({ to }) => to === "public load balancer");
     assert.deepEqual(
-      open.map(({ from, ports }) => [from, ports]),
+      reaches(real)
+        .filter(({ to }) => to === "public load balancer")
+        .map(({ from, ports }) => [from, ports]),
       [["203.0.113.0/24", "TCP 6443"]],
     );
     const azure = await planOf("azure-dev", stackConfig("azure-dev"));
@@ -145,11 +145,9 @@ describe("the paths of a plan's folder", () => {
 
 /** What is found in a text of a machine's user data, beside a stack with these outputs. */
 function found(text: string, outputs: PropertyMap = {}) {
-  const machine = requestFor("a:b:C", "machine", { userData: text, list: [{ inner: text }] });
-  const stack = requestFor("pulumi:pulumi:Stack", "s", {});
   const resources = [
-    { ...machine, urn: "m", id: "x", outputs: {} },
-    { ...stack, urn: "u", id: undefined, outputs },
+    { ...requestFor("a:b:C", "machine", { userData: text, list: [{ inner: text }] }), urn: "m", id: "x", outputs: {} },
+    { ...requestFor("pulumi:pulumi:Stack", "s", {}), urn: "u", id: undefined, outputs },
   ];
   return secretsInUserData({ stack: "test", outputs: {}, messages: [], resources });
 }
@@ -218,7 +216,9 @@ describe("the clouds of a plan", () => {
   ] as const)
     it(`refuse as theirs do: ${said}`, () => {
       const cloud = simulatedCloud(place, "fake");
-      const made = () => all.map((inputs, index) => cloud({ ...requestFor(type, `${index}`, inputs), parent: "p" }));
-      assert.throws(made, new RegExp(`^Error: ${said}`));
+      assert.throws(
+        () => all.map((inputs, index) => cloud({ ...requestFor(type, `${index}`, inputs), parent: "p" })),
+        new RegExp(`^Error: ${said}`),
+      );
     });
 });

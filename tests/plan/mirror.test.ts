@@ -12,8 +12,7 @@ const publishers = /:\/\/(?:dl\.k8s\.io|github\.com|api\.github\.com|artifacts\.
 
 async function planWith(changes: Readonly<Record<string, unknown>>, stack = "aws-dev") {
   const config = { ...stackConfig(stack), ...configTexts(changes) };
-  const spec = clusterSpec(loadConfig(config));
-  return { spec, plan: await planOf(stack, config) };
+  return { spec: clusterSpec(loadConfig(config)), plan: await planOf(stack, config) };
 }
 
 describe("fenestra mirror", () => {
@@ -72,9 +71,10 @@ describe("a stack with a mirror", () => {
     const plain = await planWith({});
     assert.ok(plain.plan.machines.every(({ files }) => files.some(({ content }) => publishers.test(content))));
     const list = mirrorList(plan, spec);
-    const urls = list.files.map(({ url }) => url);
-    const wanted = mirrorList(plain.plan, plain.spec).files.map(({ url }) => url);
-    assert.deepEqual(urls, wanted);
+    assert.deepEqual(
+      list.files.map(({ url }) => url),
+      mirrorList(plain.plan, plain.spec).files.map(({ url }) => url),
+    );
     for (const { url, mirror: at } of list.files)
       assert.equal(at, `https://mirror.example.com/files/${url.replace("https://", "")}`);
     for (const { reference, mirror: at } of list.images)
@@ -85,13 +85,17 @@ describe("a stack with a mirror", () => {
     const pauseImage = `mcr.microsoft.com/oss/kubernetes/pause:3.10@sha256:${"ab".repeat(32)}`;
     const { plan, spec } = await planWith({ mirror, kubernetes: { pauseImage } });
     for (const { name, files } of plan.machines) {
-      const config = files.find(({ path }) => /containerd[\\/]config\.toml$/.test(path))?.content ?? "";
-      assert.match(config, /sandbox = .mcr\.microsoft\.com\/oss\/kubernetes\/pause@sha256:abab/, name);
+      assert.match(
+        files.find(({ path }) => /containerd[\\/]config\.toml$/.test(path))?.content ?? "",
+        /sandbox = .mcr\.microsoft\.com\/oss\/kubernetes\/pause@sha256:abab/,
+        name,
+      );
       assert.doesNotMatch(JSON.stringify(files), /registry\.k8s\.io\/pause/, name);
     }
-    const listed = mirrorList(plan, spec).images.map(({ reference }) => reference);
     assert.deepEqual(
-      listed.filter((reference) => reference.includes("/pause")),
+      mirrorList(plan, spec)
+        .images.map(({ reference }) => reference)
+        .filter((reference) => reference.includes("/pause")),
       [pauseImage],
     );
   });

@@ -20,11 +20,11 @@ import { fenestra, suiteFolder } from "../support/suite.ts";
  */
 const rights = /^(aws:iam\/|azure-native:authorization:RoleAssignment)/;
 
-async function record(stack: string, mode: "unknown-outputs" | "known-outputs"): Promise<RecordedProgram> {
+async function record(stack: string, mode: "unknown-outputs" | "known-outputs") {
   return (await runStack(stack, {}, mode)).program;
 }
 
-function secretTexts(program: RecordedProgram): readonly string[] {
+function secretTexts(program: RecordedProgram) {
   const texts = program.resources
     .flatMap(({ inputs, outputs }) => [...secretsIn(inputs), ...secretsIn(outputs)])
     .map((secret) => textOf(reveal(secret)))
@@ -50,8 +50,7 @@ describe("fenestra plan", () => {
     const second = await plan("--json");
     assert.equal(first.out, second.out);
     assert.equal(readFileSync(path.join(folder, "plan.json"), "utf8"), first.out);
-    const program = await record("aws-dev", "known-outputs");
-    const secrets = secretTexts(program);
+    const secrets = secretTexts(await record("aws-dev", "known-outputs"));
     assert.ok(secrets.length > 10);
     const summary = await plan();
     const files = readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -100,8 +99,11 @@ describe("fenestra plan", () => {
     assert.ok(machine);
     for (const file of decodeUserData(machine.userData, awsObjects(program, machine.role)).files)
       assert.equal(readFileSync(path.join(folder, "machines", machine.name, file.path), "utf8"), file.content);
-    const windows = path.join(folder, "machines", "aws-dev-pool-win2022-group", "C", "fenestra");
-    assert.ok(readdirSync(windows).includes("bootstrap.ps1"));
+    assert.ok(
+      readdirSync(path.join(folder, "machines", "aws-dev-pool-win2022-group", "C", "fenestra")).includes(
+        "bootstrap.ps1",
+      ),
+    );
   });
 
   it("exits with 1 when a finding is as bad as asked", async () => {

@@ -10,9 +10,8 @@ const [schema, plan] = process.argv.slice(2).map((file): unknown => JSON.parse(r
 const property = z.object({ willReplaceOnChanges: z.boolean().default(false) });
 const resource = z.object({ inputProperties: z.record(z.string(), property).default({}) });
 const { resources } = z.object({ resources: z.record(z.string(), resource) }).parse(schema);
-const made = z.array(z.object({ type: z.string(), inputs: z.record(z.string(), z.unknown()) }));
 const differences = z
-  .object({ resources: made })
+  .object({ resources: z.array(z.object({ type: z.string(), inputs: z.record(z.string(), z.unknown()) })) })
   .parse(plan)
   .resources.flatMap(({ type, inputs }) => {
     const known = Object.entries(resources[type]?.inputProperties ?? {});

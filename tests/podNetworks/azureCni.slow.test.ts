@@ -21,10 +21,9 @@ type Plain = Readonly<Record<string, unknown>>;
 /** The stack's config with parts of `network` and others in place of its own. */
 function configOf(network: Plain = {}, more: Plain = {}): Readonly<Record<string, string>> {
   const base = stackConfig("azure-cni");
-  const merged = { ...JSON.parse(base["fenestra:network"] ?? "{}"), ...network };
   return {
     ...base,
-    "fenestra:network": JSON.stringify(merged),
+    "fenestra:network": JSON.stringify({ ...JSON.parse(base["fenestra:network"] ?? "{}"), ...network }),
     ...Object.fromEntries(
       Object.entries(more).map(([key, value]) => [
         `fenestra:${key}`,
@@ -37,7 +36,7 @@ function configOf(network: Plain = {}, more: Plain = {}): Readonly<Record<string
 const specOf = (network?: Plain, more?: Plain) => clusterSpec(loadConfig(configOf(network, more)));
 
 /** What is refused of a config, each with its path. */
-function refused(network: Plain, more: Plain = {}): readonly string[] {
+function refused(network: Plain, more: Plain = {}) {
   try {
     loadConfig(configOf(network, more));
     return [];
@@ -49,8 +48,7 @@ function refused(network: Plain, more: Plain = {}): readonly string[] {
 
 describe("Azure CNI", () => {
   it("is refused where it cannot be, and with settings that do not fit", () => {
-    const aws = { cloud: "aws", region: "eu-central-1" };
-    assert.deepEqual(refused({ zones: ["eu-central-1a"] }, aws), [
+    assert.deepEqual(refused({ zones: ["eu-central-1a"] }, { cloud: "aws", region: "eu-central-1" }), [
       "network.azureCni is a setting of Azure",
       "network.pods is not an allowed value",
     ]);
@@ -99,8 +97,10 @@ describe("Azure CNI", () => {
     const gate = hooks.get("azure-cni-network-check-first")?.callback ?? assert.fail("no gate");
     await assert.rejects(async () => Reflect.apply(gate, undefined, [{}]), /free addresses of nodes.* is 59 .* not 62/);
     const hosts = collectAzureHosts(program, () => 2);
-    const all = hosts.flatMap(({ machine }) => [machine.privateIp, ...(machine.secondaryIps ?? [])]);
-    assert.equal(new Set(all).size, 3 * 16 + 2 * 31);
+    assert.equal(
+      new Set(hosts.flatMap(({ machine }) => [machine.privateIp, ...(machine.secondaryIps ?? [])])).size,
+      3 * 16 + 2 * 31,
+    );
     const addresses = hosts
       .slice(0, 3)
       .map(({ machine }) => [machine.privateIp, machine.secondaryIps?.[0], machine.secondaryIps?.at(-1)]);
@@ -126,8 +126,8 @@ describe("Azure CNI", () => {
   });
 
   it("opens machines to each other's pods, but etcd to no worker", () => {
-    const rules = securityRules(specOf()).filter(({ group }) => group === "control-plane");
-    const order = rules
+    const order = securityRules(specOf())
+      .filter(({ group }) => group === "control-plane")
       .toSorted((a, b) => a.priority - b.priority)
       .map(({ name, access, ports }) => `${access} ${name} ${ports.join()}`);
     assert.deepEqual(order.slice(-4), [
@@ -140,12 +140,10 @@ describe("Azure CNI", () => {
   });
 
   it("installs the plug-in before the configuration that names it", () => {
-    const spec = specOf();
-    const sets = manifestsOf(spec).filter(({ kind }) => kind === "DaemonSet");
+    const sets = manifestsOf(specOf()).filter(({ kind }) => kind === "DaemonSet");
     assert.ok(sets.every(({ metadata }) => !/flannel/.test(metadata.name)));
     const installer = JSON.stringify(sets.find(({ metadata }) => metadata.name === "azure-cni-installer"));
-    const written = installer.match(/"\/(?:opt\/cni\/bin|etc\/cni\/net\.d)\/[^"]+"/g);
-    assert.deepEqual(written, [
+    assert.deepEqual(installer.match(/"\/(?:opt\/cni\/bin|etc\/cni\/net\.d)\/[^"]+"/g), [
       '"/opt/cni/bin/azure-vnet"',
       '"/opt/cni/bin/azure-vnet-ipam"',
       '"/etc/cni/net.d/10-azure.conflist"',
@@ -156,14 +154,21 @@ describe("Azure CNI", () => {
     const { plugins } = JSON.parse(windowsConflist(specOf(), { metadataAcl: true }));
     const values: readonly Plain[] = plugins[0].AdditionalArgs.map(({ Value }: { Value: Plain }) => Value);
     assert.ok(values.every((value) => !("Settings" in value)));
-    const blocked = values.filter(({ Action }) => Action === "Block");
-    const targets = blocked.map(({ RemoteAddresses, RemotePorts }) => `${RemoteAddresses} ${RemotePorts}`);
-    assert.deepEqual(targets, ["169.254.169.254/32 80", "168.63.129.16/32 80", "168.63.129.16/32 32526"]);
+    assert.deepEqual(
+      values
+        .filter(({ Action }) => Action === "Block")
+        .map(({ RemoteAddresses, RemotePorts }) => `${RemoteAddresses} ${RemotePorts}`),
+      ["169.254.169.254/32 80", "168.63.129.16/32 80", "168.63.129.16/32 32526"],
+    );
   });
 
   it("frees the addresses before anything of a Linux machine is reached by one, and makes a Windows node Ready last", () => {
-    const stages = withPodNetwork(linuxWorkerStages, azureCni).map(({ name }) => name);
-    assert.deepEqual(stages.slice(0, 5), ["identity", "timers", "os", "pod-network", "artifacts"]);
+    assert.deepEqual(
+      withPodNetwork(linuxWorkerStages, azureCni)
+        .map(({ name }) => name)
+        .slice(0, 5),
+      ["identity", "timers", "os", "pod-network", "artifacts"],
+    );
     const script = ["start-kube-proxy.ps1", "routes.ps1"].map((name) => readWindowsScript(name, azureCni)).join("");
     const steps = [
       "Clear-State $Machine",

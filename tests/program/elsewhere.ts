@@ -3,8 +3,7 @@ import { syncBuiltinESMExports } from "node:module";
 import zlib from "node:zlib";
 
 const later = 400 * 24 * 3_600_000;
-const RealDate = Date;
-globalThis.Date = new Proxy(RealDate, {
+globalThis.Date = new Proxy(Date, {
   construct: (real, given) => Reflect.construct(real, given.length === 0 ? [real.now() + later] : given),
   get: (real, name) => (name === "now" ? () => real.now() + later : Reflect.get(real, name)),
 });

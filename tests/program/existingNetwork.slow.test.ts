@@ -48,10 +48,9 @@ async function run(
   id?: string,
   outputs?: PropertyMap,
   build: (spec: ClusterSpec) => unknown = clouds[cloud].network,
-): Promise<Recorded> {
+) {
   const { region, stack } = clouds[cloud];
-  const config = stackConfig(stack);
-  const existing = new Map(existingOf(config["fenestra:network"], region, testAccount));
+  const existing = new Map(existingOf(stackConfig(stack)["fenestra:network"], region, testAccount));
   if (id !== undefined) {
     const found = existing.get(id) ?? assert.fail(id);
     existing.set(id, { ...found, outputs: { ...found.outputs, ...outputs } });
@@ -163,8 +162,10 @@ describe("an existing network", () => {
     const hook = recorded.hooks.get("aws-existing-network-check")?.callback ?? assert.fail();
     const [fact] = listOf(inputs.input).map(mapOf);
     for (const found of [null, undefined, ["x"], 1, secret("x")]) {
-      const newInputs = { input: [{ ...fact, found }] };
-      assert.throws(() => Reflect.apply(hook, undefined, [{ newInputs }]), /cannot be read/);
+      assert.throws(
+        () => Reflect.apply(hook, undefined, [{ newInputs: { input: [{ ...fact, found }] } }]),
+        /cannot be read/,
+      );
     }
   });
 

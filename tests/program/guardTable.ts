@@ -43,13 +43,13 @@ function referencesOf({ resources }: RecordedProgram): (text: string) => string 
 const plainOf = (value: unknown) => JSON.stringify(value ?? "").replaceAll(/["[\]]/g, "");
 
 /** A statement of a policy: effect, whose, actions, resources, conditions. */
-function statement(given: object): string {
+function statement(given: object) {
   const { Effect, Principal, Action, Resource, Condition }: Record<string, unknown> = { ...given };
   const parts = [Effect, Principal, Action, Resource === undefined ? undefined : `on ${plainOf(Resource)}`];
   return [...parts, ...(Condition === undefined ? [] : ["if", Condition])].map(plainOf).filter(Boolean).join(" ");
 }
 
-function textOf(value: PropertyValue): string {
+function textOf(value: PropertyValue) {
   if (value instanceof Secret) return "[secret]";
   const document = typeof value === "string" && value.startsWith("{") ? fromJson(value) : undefined;
   const statements: unknown = Reflect.get(Object(document), "Statement");
@@ -104,7 +104,7 @@ function rowsOf(type: string, each: readonly RecordedResource[], named: (text: s
 }
 
 /** What is declared of a type, would guard, and is sent nowhere. */
-function unsentOf(each: readonly RecordedResource[]): readonly string[] {
+function unsentOf(each: readonly RecordedResource[]) {
   const kept = each.map(
     ({ type, inputs }) =>
       new Set(
@@ -132,10 +132,10 @@ function pathsOf(value: PropertyValue, path = ""): readonly string[] {
  * The table: for each type a line for those of its resources that say the same, as in the first program; what another
  * program says otherwise follows its title.
  */
-export function guardTable(programs: Readonly<Record<string, RecordedProgram>>): string {
+export function guardTable(programs: Readonly<Record<string, RecordedProgram>>) {
   const all = Object.entries(programs).map(([title, program]) => [title, guardsOf(program)] as const);
   const resources = Map.groupBy(Object.values(programs).flatMap(madeBy), ({ type }) => kindOf(type));
-  const keysOf = (get: (guards: Guards) => ReadonlyMap<string, unknown> | undefined): readonly string[] => [
+  const keysOf = (get: (guards: Guards) => ReadonlyMap<string, unknown> | undefined) => [
     ...new Set(all.flatMap(([, guards]) => [...(get(guards)?.keys() ?? [])])),
   ];
   const cell = (type: string, name: string, path: string) => {
@@ -149,10 +149,9 @@ export function guardTable(programs: Readonly<Record<string, RecordedProgram>>):
   };
   const linesOf = (type: string) => {
     const rows = keysOf((guards) => guards.get(type)).map((name): readonly [string, string] => {
-      const paths = keysOf((guards) => guards.get(type)?.get(name));
       return [
         name,
-        paths
+        keysOf((guards) => guards.get(type)?.get(name))
           .map((path) => cell(type, name, path))
           .join(" ")
           .replace(/^rule=/, ""),

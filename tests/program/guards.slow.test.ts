@@ -41,7 +41,7 @@ const azureTexts = ["network/virtualNetwork", "network/networkSecurityGroup", "n
  * Whether the provider leaves alone what the program leaves out: a computed input, or one that azure-native documents
  * so.
  */
-function keptIfUnset(type: string, path: string): boolean {
+function keptIfUnset(type: string, path: string) {
   if (type.startsWith("aws:")) return declaredResource(type).outputs.get(path)?.optional === false;
   return new RegExp(`available as standalone resources[^?]*\\n +${path.split(".").at(-1)}\\?:`).test(azureTexts);
 }
@@ -51,7 +51,7 @@ const azureSources = new Map(
 );
 
 /** Whether a file that makes resources of a type, or one that it imports, writes that key. */
-function mayBeSent(type: string, key: string): boolean {
+function mayBeSent(type: string, key: string) {
   const makers = [...azureSources.values()].filter((text) => text.includes(`new ${type.split(":").at(-1)}(`));
   const imported = makers.flatMap((text) => [...text.matchAll(/from "\.\/([\w.]+)"/g)].map(([, file = ""]) => file));
   return [...makers, ...imported.filter((file) => file !== "owners.ts").map((file) => azureSources.get(file))].some(
@@ -63,7 +63,7 @@ function mayBeSent(type: string, key: string): boolean {
  * Inputs that Azure's provider leaves out of every request, and Azure so takes off: what the provider declares and no
  * example and no line of the program sends.
  */
-function neverSent(type: string, resources: readonly Pick<RecordedResource, "inputs">[]): readonly string[] {
+function neverSent(type: string, resources: readonly Pick<RecordedResource, "inputs">[]) {
   if (!type.startsWith("azure-native:")) return [];
   const { inputs, outputs } = declaredResource(type);
   return [...inputs.keys()].filter(
@@ -81,7 +81,7 @@ function differences(
   { ours = [], contested = {}, shared = {}, theirs = {}, left, detaching = {} }: Owners,
   resources: readonly Pick<RecordedResource, "inputs" | "options">[],
   types: ReadonlySet<string>,
-): readonly string[] {
+) {
   const own = [...ours, ...Object.keys(contested)];
   const others = [...Object.keys(theirs), ...(left?.inputs ?? [])];
   // Lists, and mappings of the user's names.
@@ -122,12 +122,16 @@ describe("the table of who owns an input", () => {
       return (await runConfig(stack, config, "known-outputs")).program.resources.filter(({ type }) => known.test(type));
     };
     const aws = await run("aws-dev", ["CostCentre", "org:*"]);
-    const provider = aws.find(({ type }) => type === "pulumi:providers:aws");
-    assert.equal(provider?.inputs.ignoreTags, '{"keyPrefixes":["org:"],"keys":["CostCentre"]}');
+    assert.equal(
+      aws.find(({ type }) => type === "pulumi:providers:aws")?.inputs.ignoreTags,
+      '{"keyPrefixes":["org:"],"keys":["CostCentre"]}',
+    );
     const azure = (await run("azure-dev", ["created on"])).filter(({ inputs }) => inputs.tags !== undefined);
     assert.ok(azure.length > 20);
-    const all = azure.filter(({ options }) => !options.ignoreChanges.includes('tags["created on"]'));
-    assert.deepEqual(all, []);
+    assert.deepEqual(
+      azure.filter(({ options }) => !options.ignoreChanges.includes('tags["created on"]')),
+      [],
+    );
 
     const names = (tags: unknown) =>
       Array.isArray(tags) ? tags.map(({ key }) => String(key)) : Object.keys(Object(tags));
@@ -140,8 +144,10 @@ describe("the table of who owns an input", () => {
     this.timeout(600_000);
     const all = Map.groupBy(await recorded(), ({ type }) => type);
     const types = new Set(all.keys());
-    const found = [...all].flatMap(([type, each]) => differences(type, ownersOf(type), each, types));
-    assert.deepEqual(found, []);
+    assert.deepEqual(
+      [...all].flatMap(([type, each]) => differences(type, ownersOf(type), each, types)),
+      [],
+    );
     // A role or identity goes whatever has it.
     const unheld = [...handedOut].filter((type) => known.test(type) && ownersOf(type).heldBy === undefined);
     assert.deepEqual(unheld.toSorted(), ["aws:iam/role:Role", "azure-native:managedidentity:UserAssignedIdentity"]);

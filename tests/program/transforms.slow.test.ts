@@ -36,13 +36,13 @@ async function within<T>(text: string, task: () => Promise<T>): Promise<T> {
   }
 }
 
-function run(stack: string, text: string): Promise<RecordedProgram> {
+function run(stack: string, text: string) {
   const config = stackConfig(stack);
   const simulate = simulatedCloud(placeOf(config), "fake");
   return within(text, () => runProgram({ entry, stack, config, mode: "known-outputs", simulate }));
 }
 
-function findingsOf(stack: string, program: RecordedProgram): readonly string[] {
+function findingsOf(stack: string, program: RecordedProgram) {
   const config = stackConfig(stack);
   const plan = planOfRun({ stack, spec: clusterSpec(loadConfig(config)), program, asOf: undefined, config });
   return plan.findings.flatMap(({ id, path: of, message }) =>
@@ -51,7 +51,7 @@ function findingsOf(stack: string, program: RecordedProgram): readonly string[] 
 }
 
 /** Changed arguments, by resource name. */
-async function changed(stack: string, program: RecordedProgram): Promise<readonly string[]> {
+async function changed(stack: string, program: RecordedProgram) {
   const { program: plain } = await runStack(stack);
   const before = new Map(plain.resources.map(({ urn, inputs }) => [urn, inputs]));
   assert.equal(program.resources.length, before.size);

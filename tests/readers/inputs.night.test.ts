@@ -97,7 +97,7 @@ function wired(value: unknown): unknown {
 }
 
 /** What Microsoft's types have against the inputs of a program's resources. */
-function armProblems({ resources }: RecordedProgram): readonly string[] {
+function armProblems({ resources }: RecordedProgram) {
   return resources.flatMap(({ type, name, inputs, read }) => {
     const [, kind] = /^azure-native:(.+)$/.exec(type) ?? [];
     if (kind === undefined || read !== undefined || unknown.has(kind)) return [];

@@ -51,7 +51,7 @@ function modelOf(packages: string, service: string): z.output<typeof model> {
 }
 
 /** A pattern of a model holds for the whole text. */
-function patternOf(pattern: string): RegExp {
+function patternOf(pattern: string) {
   const isFree = pattern.startsWith("(?i)");
   const whole = `^(?:${pattern.replace("(?i)", "")})$`;
   try {
@@ -170,8 +170,7 @@ function fieldsOf(packages: string, folder: string, type: string): Fields {
   const before = [...body.matchAll(/"key":\s*"([\w.]+)",\s*"type":\s*"(.+?)"/g)].map(
     ([, name = "", of = ""]): [string, string] => [name, of],
   );
-  const own = base.startsWith("_") ? [] : [...fieldsOf(packages, folder, base)];
-  return new Map([...own, ...now, ...before]);
+  return new Map([...(base.startsWith("_") ? [] : [...fieldsOf(packages, folder, base)]), ...now, ...before]);
 }
 
 /** What Microsoft's models have against an answer: fields that there are not, and values of another type. */
@@ -226,7 +225,7 @@ const requirements = path.join(import.meta.dirname, "requirements.txt");
  * Folder of the Python packages of requirements.txt, for PYTHONPATH: installed once, into the cache. Without Python and
  * pip the test is skipped, with STRICT=1 it fails.
  */
-export async function pythonPackages(test: Context): Promise<string> {
+export async function pythonPackages(test: Context) {
   test.timeout(10 * 60_000);
   const python = await findOnPath("python3", process.env.PATH ?? "");
   skipIf(test, python === undefined ? "python3 is not on PATH" : undefined);

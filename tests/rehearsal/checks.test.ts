@@ -58,9 +58,10 @@ it("commands of the manual say who runs them, where the rehearsal's cluster does
 describe("objects of the user's own in a rehearsal", () => {
   it("are read from what a chart renders, empty documents and lists included, or refused with their place", () => {
     const pod = "{ apiVersion: v1, kind: Pod, metadata: { name: p } }";
-    const text = `# Source: web\n---\n---\napiVersion: v1\nkind: List\nitems: [${pod}]\n---\n${pod}\n`;
     assert.deepEqual(
-      objectsIn("x", text).map(({ metadata }) => metadata.name),
+      objectsIn("x", `# Source: web\n---\n---\napiVersion: v1\nkind: List\nitems: [${pod}]\n---\n${pod}\n`).map(
+        ({ metadata }) => metadata.name,
+      ),
       ["p", "p"],
     );
     assert.throws(() => objectsIn("x", `${pod}\n---\nreplicas: 1\n`), { message: /^x, document 2: / });

@@ -61,8 +61,10 @@ describe("the files of Linux machines", function () {
           const changed = files.map((file) =>
             file.path === path ? { ...file, content: file.content.replace(from, to) } : file,
           );
-          const found = await read(program ?? "", changed, path === undefined ? source.replace(from, to) : source);
-          assert.match(found.join("\n"), says);
+          assert.match(
+            (await read(program ?? "", changed, path === undefined ? source.replace(from, to) : source)).join("\n"),
+            says,
+          );
         }
       }
     });

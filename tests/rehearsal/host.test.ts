@@ -33,9 +33,10 @@ describe("programs of a rehearsal", () => {
 
   it("are pinned for every minor with kubeadm's choice of etcd, and all of Kubernetes at that release", async () => {
     const pinned = await pinnedMinors();
-    const sorted = [...pinned.keys()].sort();
-    const wanted = minors.map(({ minor }) => minor);
-    assert.deepEqual(sorted, wanted);
+    assert.deepEqual(
+      [...pinned.keys()].sort(),
+      minors.map(({ minor }) => minor),
+    );
     for (const { minor } of minors) {
       const { goMod } = await readRuntimeModule(pinned.get(minor));
       const versions = versionsIn(goMod);

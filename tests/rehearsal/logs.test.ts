@@ -5,7 +5,7 @@ it("why a kubelet has no node is the last thing that its log says on the way to 
   const done = 'I1122 01:59:52.226967 2291 kubelet_node_status.go:78] "Successfully registered node" node="i-1"\n';
   const notSigned =
     'E1122 02:00:01.1 2291 certificate_manager.go:596] "Failed while requesting a signed certificate from the control plane" err="cannot create certificate signing request: Post \\"https://api:6443\\": tls: failed to verify certificate: x509: certificate signed by unknown authority" logger="UnhandledError"\n';
-  const denied = (purpose: string): string =>
+  const denied = (purpose: string) =>
     `E1122 13:55:07.5 8778 certificate_manager.go:613] "Certificate request was not signed" err="cannot watch on the certificate signing request: certificate signing request is denied, reason: FenestraDenied, message: too late" logger="kubernetes.io/${purpose}.UnhandledError"\n`;
   const away =
     '"Unable to register node with API server" err="dial tcp 10.0.0.1:6443: connect: connection refused" x="forbidden"';
@@ -25,9 +25,9 @@ it("why a kubelet has no node is the last thing that its log says on the way to 
 
 it("a bootstrap gets no further whose stage has failed three times in a row, without waiting", () => {
   const unresolved = "curl: (6) Could not resolve host: mirror.corp.example";
-  const failed = (stage: string, seconds: number): string =>
+  const failed = (stage: string, seconds: number) =>
     `${unresolved}\n2026-11-22T02:00:00Z error: no ${stage}\n2026-11-22T02:00:00Z bootstrap ${stage}: failed after ${seconds} s with status 1; exit code 12\n`;
-  const done = (stage: string): string => `2026-11-22T02:00:00Z bootstrap ${stage}: done after 1 s\n`;
+  const done = (stage: string) => `2026-11-22T02:00:00Z bootstrap ${stage}: done after 1 s\n`;
   const run = `${done("os")}${failed("artifacts", 31)}`;
   assert.equal(
     stuckStage(run.repeat(3)),

@@ -49,7 +49,7 @@ export async function checks(commands: readonly (readonly [program: string, ...a
 async function counted(...given: Parameters<typeof show>): Promise<Counts> {
   const { code, lines } = await show(...given);
   const told = lines.filter((line) => /^(\d+ passed, | {2}\d+ (passing|failing|pending))/.test(line)).join();
-  const count = (what: string): number => Number(new RegExp(`(\\d+) ${what}`).exec(told)?.[1] ?? 0);
+  const count = (what: string) => Number(new RegExp(`(\\d+) ${what}`).exec(told)?.[1] ?? 0);
   const failed = count("fail(ed|ing)");
   const failing = lines.findIndex((line) => /^ {2}\d+ failing/.test(line));
   return {
@@ -60,8 +60,7 @@ async function counted(...given: Parameters<typeof show>): Promise<Counts> {
   };
 }
 
-export const mocha = (args: readonly string[]): Promise<Counts> =>
-  counted([path.join(bin, "mocha"), "--no-color", ...args], "live");
+export const mocha = (args: readonly string[]) => counted([path.join(bin, "mocha"), "--no-color", ...args], "live");
 
-export const rehearsal = (args: readonly string[], output: Output): Promise<Counts> =>
+export const rehearsal = (args: readonly string[], output: Output) =>
   counted([path.join(root, "cli/fenestra"), "rehearse", ...args], output);

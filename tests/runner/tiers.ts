@@ -39,14 +39,13 @@ const changed = (name: string, what: string, line: string, ...options: readonly 
   title: `rehearsal of ${name} with ${what}`,
   run: async () => {
     const folder = mkdtempSync(path.join(tmpdir(), "fenestra-stacks-"));
-    const file = path.join(folder, `Pulumi.${name}.yaml`);
     try {
       const key = line.slice(0, line.indexOf(": "));
       const others = readFileSync(new URL(`Pulumi.${name}.yaml`, testStacks), "utf8").replace(
         new RegExp(`^  ${key}: .*\n`, "m"),
         "",
       );
-      writeFileSync(file, `${others}  ${line}\n`);
+      writeFileSync(path.join(folder, `Pulumi.${name}.yaml`), `${others}  ${line}\n`);
       return await rehearse(["--stack", name, "--stack-dir", folder, ...options]);
     } finally {
       rmSync(folder, { recursive: true, force: true });
@@ -54,7 +53,7 @@ const changed = (name: string, what: string, line: string, ...options: readonly 
   },
 });
 
-const release = (name: string, version: string): Step =>
+const release = (name: string, version: string) =>
   changed(name, `Kubernetes ${version}`, `fenestra:kubernetes: { version: ${version} }`);
 
 /** The newest release of each minor but the default one's. */

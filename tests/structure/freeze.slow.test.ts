@@ -66,7 +66,7 @@ const all: readonly (readonly [name: string, texts: () => Promise<Texts>])[] = [
 ];
 
 /** Writes each part as a file, lines of machine files as lines, for `diff -r`. */
-function writeTexts(folder: string, name: string, texts: Texts): void {
+function writeTexts(folder: string, name: string, texts: Texts) {
   const below = path.join(folder, name.replaceAll(" ", "-"));
   mkdirSync(below, { recursive: true });
   for (const [part, text] of Object.entries(texts)) writeFileSync(path.join(below, part), text.replaceAll("\\n", "\n"));
@@ -102,7 +102,6 @@ describe("what users get", function () {
   after(() => {
     if (!update) return;
     const [head = ""] = readFileSync(file, "utf8").split(/^(?!#)/m);
-    const digests = all.map(([name]) => [name, made[name] ?? kept[name]]);
-    writeFileSync(file, head + stringify(Object.fromEntries(digests)));
+    writeFileSync(file, head + stringify(Object.fromEntries(all.map(([name]) => [name, made[name] ?? kept[name]]))));
   });
 });

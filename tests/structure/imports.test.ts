@@ -69,7 +69,7 @@ interface Import {
   readonly isPackage: boolean;
 }
 
-function sourceFiles(folder: string): readonly string[] {
+function sourceFiles(folder: string) {
   return readdirSync(path.join(root, folder), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".ts"))
     .map((name) => path.join(folder, name));
@@ -103,7 +103,7 @@ const known: Readonly<Record<string, string>> = {
 };
 
 /** Files whose values, not types alone, a file imports. */
-function valuesOf(file: string): readonly string[] {
+function valuesOf(file: string) {
   return ts
     .createSourceFile(file, readFileSync(path.join(root, file), "utf8"), ts.ScriptTarget.Latest)
     .statements.filter(ts.isImportDeclaration)
@@ -119,7 +119,7 @@ const imports = ["index.ts", ...[...folders].flatMap(sourceFiles)].flatMap(impor
 
 const inside = (file: string, place: string) => file === place || file.startsWith(`${place}/`);
 
-function ruleOf(file: string): readonly string[] {
+function ruleOf(file: string) {
   const rule = Object.entries(allowed)
     .filter(([place]) => inside(file, place))
     .sort(([a], [b]) => b.length - a.length)[0];
@@ -131,18 +131,20 @@ describe("imports", () => {
   const local = imports.filter(({ isPackage }) => !isPackage);
 
   it("go one way", () => {
-    const wrong = local.filter(({ from, to }) => !ruleOf(from).some((place) => inside(to, place)));
-    const imported = wrong.map(({ from, to }) => `${from} imports ${to}`);
-    assert.deepEqual(imported, []);
+    assert.deepEqual(
+      local
+        .filter(({ from, to }) => !ruleOf(from).some((place) => inside(to, place)))
+        .map(({ from, to }) => `${from} imports ${to}`),
+      [],
+    );
   });
 
   it("reach a pod network by the one place that chooses it", () => {
     const networks = "components/podNetworks";
     const entries = ["podNetworks.ts", "manifests.ts"].map((name) => `${networks}/${name}`);
-    const outside = local.filter(({ from, to }) => inside(to, networks) && !inside(from, networks));
-    const wrong = outside.filter(
-      ({ from, to }) => !entries.includes(to) || !choosers.some((place) => inside(from, place)),
-    );
+    const wrong = local
+      .filter(({ from, to }) => inside(to, networks) && !inside(from, networks))
+      .filter(({ from, to }) => !entries.includes(to) || !choosers.some((place) => inside(from, place)));
     const across = local.filter(({ from, to }) => {
       const [a, b] = [path.dirname(from), path.dirname(to)];
       return inside(a, networks) && inside(b, networks) && ![a, networks].includes(b) && a !== networks;
@@ -151,9 +153,10 @@ describe("imports", () => {
   });
 
   it("give no check an expected value of the program", () => {
-    const files = judges.flatMap(sourceFiles).filter((file) => !inside(file, "check/account"));
-    const values = files.flatMap((file) => valuesOf(file).map((to) => ({ file, to })));
-    const found = values
+    const found = judges
+      .flatMap(sourceFiles)
+      .filter((file) => !inside(file, "check/account"))
+      .flatMap((file) => valuesOf(file).map((to) => ({ file, to })))
       .filter(({ to }) => to !== messages && judged.some((place) => inside(to, place)))
       .map(({ file, to }) => `${file}: ${to}`);
     assert.deepEqual(found.sort(), Object.keys(known));
@@ -169,8 +172,10 @@ describe("imports", () => {
     const names = new Set(
       packages.map(({ to }) => /^(?:@[^/]+\/)?[^/]+/.exec(to)?.[0] ?? to).filter((name) => !name.startsWith("node:")),
     );
-    const undeclared = [...names].filter((name) => !(name in dependencies));
-    assert.deepEqual(undeclared, []);
+    assert.deepEqual(
+      [...names].filter((name) => !(name in dependencies)),
+      [],
+    );
     assert.ok(names.size > 5);
   });
 

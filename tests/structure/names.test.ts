@@ -40,7 +40,7 @@ const choosing: Readonly<Record<string, string>> = {
  * Names of a cloud in code: `aws` as a text, in a path of an import or within a name. Those of the pod network and of
  * Azure's log service are settings, and those of types, images and hosts are others'.
  */
-function namesIn(text: string): readonly string[] {
+function namesIn(text: string) {
   // To read all files takes seconds.
   if (!/aws|azure/i.test(text)) return [];
   const found: string[] = [];
@@ -109,15 +109,14 @@ const podPorts = Object.values(podNetworks).flatMap(({ traffic }) =>
 );
 const numbers = [...Object.values(ports), nodePorts.last, ...podPorts];
 const portPattern = new RegExp(`(?<![\\d.])(?:${numbers.join("|")})(?!\\d)`, "g");
-const versionPattern = /(?<![\d.])\d+\.\d+\.\d+(?![\d.])/g;
 
 /** Ports and versions in a text that is no comment. */
-function found(text: string): readonly string[] {
-  return [...text.matchAll(portPattern), ...text.matchAll(versionPattern)].map(([match]) => match);
+function found(text: string) {
+  return [...text.matchAll(portPattern), ...text.matchAll(/(?<![\d.])\d+\.\d+\.\d+(?![\d.])/g)].map(([match]) => match);
 }
 
 /** The same of TypeScript: numbers, strings, templates and patterns. */
-function literalsOf(text: string): readonly string[] {
+function literalsOf(text: string) {
   if (found(text).length === 0) return [];
   const literals: string[] = [];
   const visit = (node: ts.Node) => {
@@ -130,11 +129,11 @@ function literalsOf(text: string): readonly string[] {
 }
 
 /** The same of bash and PowerShell, whose comments are separate lines here. */
-function scriptLiterals(text: string): readonly string[] {
+function scriptLiterals(text: string) {
   return text.split("\n").flatMap((line) => (/^\s*#/.test(line) ? [] : found(line)));
 }
 
-function repeated(): readonly string[] {
+function repeated() {
   return folders.flatMap((folder) =>
     readdirSync(path.join(root, folder), { recursive: true, encoding: "utf8" })
       .filter((name) => /\.(ts|sh|ps1)$/.test(name) && !tables.includes(path.posix.join(folder, name)))

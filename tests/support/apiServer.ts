@@ -48,7 +48,7 @@ export interface ApiServer {
 const ports = { etcdClient: 22_379, etcdPeer: 22_380, api: 26_443, controllers: 20_257, scheduler: 20_259 } as const;
 
 /** A loopback address of its own: tests of another process start the same programs. */
-function ownAddress(): string {
+function ownAddress() {
   return `127.${[...randomBytes(3)].map((byte) => 1 + (byte % 254)).join(".")}`;
 }
 
@@ -103,7 +103,7 @@ async function startAll(
   writeFileSync(file("tokens.csv"), `${token},admin,1,"system:masters"\n`);
   if (authentication !== undefined) writeFileSync(file("authentication.yaml"), authentication);
   mkdirSync(file("logs"));
-  const start = (program: { readonly path: string }, args: readonly string[]): ChildProcess => {
+  const start = (program: { readonly path: string }, args: readonly string[]) => {
     const log = openSync(path.join(folder, "logs", path.basename(program.path)), "w");
     // They live for a minute.
     const child = spawn(program.path, args, { stdio: ["ignore", log, log], env: { ...process.env, GOGC: "400" } });
@@ -121,7 +121,7 @@ async function startAll(
     `--initial-advertise-peer-urls=${peer}`,
     `--initial-cluster=default=${peer}`,
   ]);
-  const startApi = ({ signingKey, publicKeys, args }: TokenSettings): ChildProcess => {
+  const startApi = ({ signingKey, publicKeys, args }: TokenSettings) => {
     writeFileSync(file("sa.key"), signingKey);
     writeFileSync(file("sa.pub"), publicKeys);
     return start(programs["kube-apiserver"], [
@@ -215,7 +215,7 @@ export async function until(
   ask: () => Promise<boolean>,
   log: () => string = () => "",
   isPointless: () => boolean = () => false,
-): Promise<void> {
+) {
   const end = Date.now() + 120_000;
   while (!(await ask())) {
     if (isPointless()) throw new Error(`waited for ${what}, but a program has ended\n${log()}`);
@@ -247,7 +247,7 @@ const sentinel = (kind: string, name: string, spec: object, binding: object) => 
  * two watches, each in order (k8s.io/apiserver: plugin/policy/generic/policy_source.go): a test's policy in force was
  * preceded by the others in its watch, and a second one shows what was computed after that.
  */
-export async function policiesInForce({ kubectl, send }: Pick<ApiServer, "kubectl" | "send">): Promise<void> {
+export async function policiesInForce({ kubectl, send }: Pick<ApiServer, "kubectl" | "send">) {
   const kinds = [
     ["ValidatingAdmissionPolicy", { validations: [{ expression: "false" }] }, { validationActions: ["Deny"] }],
     [
@@ -280,7 +280,7 @@ export async function policiesInForce({ kubectl, send }: Pick<ApiServer, "kubect
 }
 
 /** Applies objects, which the API server must take. */
-export async function applied({ kubectl }: ApiServer, items: readonly object[], ...flags: string[]): Promise<void> {
+export async function applied({ kubectl }: ApiServer, items: readonly object[], ...flags: string[]) {
   // Of a list kubectl would validate each by OpenAPI's second version, which the API server makes for nobody else.
   const documents = items.map((each) => JSON.stringify(each)).join("\n");
   const { code, stderr } = await kubectl(["apply", "--server-side", ...flags, "-f", "-"], documents);

@@ -2,7 +2,6 @@ import path from "node:path";
 import * as runtime from "@pulumi/pulumi/runtime/index.js";
 import { loadConfig } from "../../components/config/load.ts";
 import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
-import type { PoolSpec } from "../../components/model/pools.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { ExistingResources } from "../../plan/fakes/provider.ts";
 import { connected, type OutputMode, RecordingEngine, type SimulatedCloud } from "../../plan/program/engine.ts";
@@ -62,17 +61,13 @@ export function runStack(
   stack: string,
   changes: Readonly<Record<string, unknown>> = {},
   mode: OutputMode = "known-outputs",
-): Promise<Recorded> {
+) {
   return runConfig(stack, configWith(stack, changes), mode);
 }
 
 /** The resources of a cluster without a stack file. */
 export const runSpec = memo(
-  async (
-    spec: ClusterSpec,
-    mode: OutputMode = "known-outputs",
-    certificates: "real" | "fake" = "fake",
-  ): Promise<Recorded> => {
+  async (spec: ClusterSpec, mode: OutputMode = "known-outputs", certificates: "real" | "fake" = "fake") => {
     const deploy =
       spec.cloud === "aws"
         ? (await import("../../stacks/aws.ts")).deployAws
@@ -82,11 +77,11 @@ export const runSpec = memo(
 );
 
 /** The cluster of a stack file with other config values. */
-export function specOf(stack: string, changes: Readonly<Record<string, unknown>> = {}): ClusterSpec {
+export function specOf(stack: string, changes: Readonly<Record<string, unknown>> = {}) {
   return clusterSpec(loadConfig(configWith(stack, changes)));
 }
 
-export function poolOf(stack: string, name: string): PoolSpec {
+export function poolOf(stack: string, name: string) {
   const found = specOf(stack).pools.find((pool) => pool.name === name);
   if (found === undefined) throw new Error(`${stack} has no pool ${name}`);
   return found;
@@ -96,7 +91,7 @@ function configWith(stack: string, changes: Readonly<Record<string, unknown>>): 
   return { ...stackConfig(stack), ...configTexts(changes) };
 }
 
-export function resource({ program }: Recorded, type: string, name: string): RecordedResource {
+export function resource({ program }: Recorded, type: string, name: string) {
   const found = program.resources.filter((each) => each.type === type && each.name === name);
   const [only] = found;
   if (only === undefined || found.length > 1) {
@@ -111,13 +106,13 @@ export function ofType({ program }: Recorded, type: string): ReadonlyMap<string,
 }
 
 /** Type and name at the end of a URN: `aws:ec2/vpc:Vpc aws-dev-network-vpc`. */
-export function shortUrn(urn: string): string {
+export function shortUrn(urn: string) {
   const type = urn.split("::")[2]?.split("$").at(-1) ?? "";
   return `${type} ${nameOfUrn(urn)}`;
 }
 
 /** `azure-native:network:Subnet` of `network:Subnet`. */
-export function azureType(short: string): string {
+export function azureType(short: string) {
   return `azure-native:${short}`;
 }
 

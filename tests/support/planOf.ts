@@ -4,12 +4,7 @@ import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { SimulatedPlace } from "../../plan/fakes/provider.ts";
 import type { Plan, PlanMachine, PlanResource } from "../../plan/plan.ts";
-import {
-  plainRequest,
-  type RecordedProgram,
-  type RecordedResource,
-  type ResourceRequest,
-} from "../../plan/program/recorded.ts";
+import { plainRequest, type RecordedProgram, type RecordedResource } from "../../plan/program/recorded.ts";
 import { planOfRun } from "../../plan/report/makePlan.ts";
 import { memo, runConfig } from "./mocks.ts";
 
@@ -89,6 +84,6 @@ export class Recording {
   }
 }
 
-export function requestFor(type: string, name: string, inputs: PropertyMap): ResourceRequest {
+export function requestFor(type: string, name: string, inputs: PropertyMap) {
   return plainRequest({ urn: `urn:pulumi:test::fenestra::${type}::${name}`, type, name, inputs });
 }

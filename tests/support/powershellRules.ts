@@ -29,8 +29,7 @@ export const limits: readonly Need[] = [
 
 /** Calls in a script that lack what they need. */
 export async function lacking(script: string, rules: readonly Need[]): Promise<readonly string[]> {
-  const calls = await commands(script);
-  return calls
+  return (await commands(script))
     .filter(({ name, parameters }) =>
       rules.some(({ command, oneOf }) => command.test(name) && !oneOf.some((each) => parameters.includes(each))),
     )
@@ -99,7 +98,7 @@ function once<T>(read: (script: string) => Promise<T>): (script: string) => Prom
 }
 
 /** Names of a script's commands, sorted, each once. A command in a variable has none. */
-export const commandNames = once(async (script): Promise<readonly string[]> => {
+export const commandNames = once(async (script) => {
   const found = new Set<string>();
   await visitNodes(script, (node) => {
     if (node.type === "command_name") found.add(node.text);
@@ -130,7 +129,7 @@ function around(node: Node, ...types: readonly string[]): Node | undefined {
   return undefined;
 }
 
-function nameOf(command: Node): string {
+function nameOf(command: Node) {
   return command.text.replace(/^[&.]\s*/, "").split(/\s/, 1)[0] ?? "";
 }
 

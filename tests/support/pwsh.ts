@@ -21,7 +21,7 @@ export function findPwsh(): { readonly shell: string } | { readonly missing: str
 }
 
 /** Whether tests fail without PowerShell: a person may lack it, continuous integration never. */
-export function needsPwsh(): boolean {
+export function needsPwsh() {
   return isStrict() || process.env.CI === "true";
 }
 

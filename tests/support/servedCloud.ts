@@ -224,8 +224,7 @@ export interface Difference {
 /** What changes, without the program's options, which are the engine's work. */
 export function difference(question: DiffQuestion): Difference {
   const { type, inputs, ignoreChanges } = question;
-  const row = replacementRow(type);
-  if (row === undefined && !type.startsWith("pulumi:providers:"))
+  if (replacementRow(type) === undefined && !type.startsWith("pulumi:providers:"))
     throw new Error(`what replaces ${type} is not known: it needs a row in plan/replacement`);
   const [old, now] = [comparedInputs(question), plain(inputs)];
   const { inputs: leaves, forced } = ownChanges(old, { type, inputs: now, options: { ignoreChanges } }, true);
@@ -240,17 +239,17 @@ export function difference(question: DiffQuestion): Difference {
   return { changes };
 }
 
-function differentPaths(old: PropertyMap, now: PropertyMap): readonly string[] {
+function differentPaths(old: PropertyMap, now: PropertyMap) {
   return changedLeaves(plain(old), plain(now), "", true).map(({ path }) => path);
 }
 
 /** Changed inputs that the provider takes for an update and the cloud refuses. */
-function refusedInputs({ type, oldInputs, inputs }: DiffQuestion): readonly string[] {
+function refusedInputs({ type, oldInputs, inputs }: DiffQuestion) {
   return ownChanges(plain(oldInputs), { type, inputs: plain(inputs), options: {} }).refused;
 }
 
 /** Hooks of two groups may have the same name. */
-function keyOf({ type }: Subject, id: string, inputs: PropertyMap): string {
+function keyOf({ type }: Subject, id: string, inputs: PropertyMap) {
   const group = type === "aws:autoscaling/lifecycleHook:LifecycleHook" ? inputs.autoscalingGroupName : undefined;
   return [type, id.replace(namedOnce, "$1"), ...(typeof group === "string" ? [group] : [])].join(" ");
 }

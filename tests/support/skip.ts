@@ -1,9 +1,9 @@
-import { type SpawnSyncReturns, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import path from "node:path";
 import type { Context } from "mocha";
 import { createProgress, type Progress } from "../../rehearsal/host/command.ts";
 import { isStrict, obtainOrReason } from "../../rehearsal/programs/catalog.ts";
-import { type Checkers, obtainCheckers } from "../../rehearsal/programs/checkers.ts";
+import { obtainCheckers } from "../../rehearsal/programs/checkers.ts";
 
 /** Milliseconds for the first build of programs on a small, busy machine. */
 const buildLimitMs = 30 * 60_000;
@@ -20,7 +20,7 @@ function skip(test: Context, reason: string): never {
  * @param test here and below `this` of the test or of the suite's `before` hook
  * @param problem what is missing; nothing is skipped without one
  */
-export function skipIf(test: Context, problem: string | undefined, strict = isStrict()): void {
+export function skipIf(test: Context, problem: string | undefined, strict = isStrict()) {
   if (problem === undefined) return;
   if (strict) throw new Error(problem);
   skip(test, problem);
@@ -45,13 +45,7 @@ export async function obtainOrSkip<T>(test: Context, obtain: (progress: Progress
  *
  * @param folder of the module, in the repository
  */
-export function goRun(
-  test: Context,
-  folder: string,
-  goPackage: string,
-  args: readonly string[],
-  input = "",
-): SpawnSyncReturns<string> {
+export function goRun(test: Context, folder: string, goPackage: string, args: readonly string[], input = "") {
   test.timeout(buildLimitMs);
   const root = path.join(import.meta.dirname, "../../");
   const run = spawnSync("go", ["run", "-C", folder, goPackage, ...args], { cwd: root, encoding: "utf8", input });
@@ -60,7 +54,7 @@ export function goRun(
 }
 
 /** The checkers, from the cache or built, as by {@link obtainOrSkip}. */
-export async function checkersOrSkip(suite: Context, minors?: readonly string[]): Promise<Checkers> {
+export async function checkersOrSkip(suite: Context, minors?: readonly string[]) {
   return await obtainOrSkip(suite, (progress) => obtainCheckers({ progress, ...(minors !== undefined && { minors }) }));
 }
 
@@ -68,7 +62,7 @@ export async function checkersOrSkip(suite: Context, minors?: readonly string[])
 export const pulumiVersion = "3.259.0";
 
 /** Builds Pulumi's CLI as `file`. Without Go the suite is skipped, as by {@link skipIf}. */
-export function buildPulumi(suite: Context, file: string): void {
+export function buildPulumi(suite: Context, file: string) {
   suite.timeout(3_600_000);
   const flags = `-s -w -X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version=${pulumiVersion}`;
   const folder = path.join(import.meta.dirname, "../../rehearsal/runtime/pulumi");

@@ -7,7 +7,7 @@ import { structuredPatch } from "diff";
  * Compares `text` with the snapshot at `file` (an absolute path; the extension gives syntax colours in a review).
  * `UPDATE_SNAPSHOTS=1` writes it; a missing snapshot fails in CI and is written elsewhere.
  */
-export function matchSnapshot(file: string, text: string): void {
+export function matchSnapshot(file: string, text: string) {
   const missing = !existsSync(file);
   if (process.env.UPDATE_SNAPSHOTS === "1" || (missing && process.env.CI !== "true")) {
     mkdirSync(path.dirname(file), { recursive: true });
@@ -20,7 +20,7 @@ export function matchSnapshot(file: string, text: string): void {
 }
 
 /** The first lines in which a text differs from the stored one. */
-function differenceOf(name: string, stored: string, text: string): string {
+function differenceOf(name: string, stored: string, text: string) {
   const [hunk, ...others] = structuredPatch("", "", stored, text, "", "", { context: 0 }).hunks;
   if (hunk === undefined) return `${name} differs`;
   const lines = hunk.lines.length > 20 ? [...hunk.lines.slice(0, 20), "..."] : hunk.lines;
@@ -37,7 +37,7 @@ export function wrapped(line: string): readonly string[] {
  * Compares the answer to each item of a YAML list with the comments `#> ...` below it. `UPDATE_SNAPSHOTS=1` writes
  * them.
  */
-export function matchAnswers(file: string, answers: readonly (readonly string[])[]): void {
+export function matchAnswers(file: string, answers: readonly (readonly string[])[]) {
   const [head = "", ...items] = readFileSync(file, "utf8")
     .replaceAll(/^#>.*\n/gm, "")
     .split(/^(?=- )/m);

@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import type { JsonSchema } from "../../components/config/jsonSchema.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import { readStackFile } from "../../components/config/stackFile.ts";
-import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
+import { clusterSpec } from "../../components/model/clusterSpec.ts";
 
 /** The examples: users' files in `stacks/` change no test's result. */
 export const testStacks = new URL("../../examples/stacks/", import.meta.url);
@@ -10,7 +10,7 @@ export const testStacks = new URL("../../examples/stacks/", import.meta.url);
 export const stackDir = ["--stack-dir", fileURLToPath(testStacks)] as const;
 
 /** An example's config values, as Pulumi passes them. */
-export function stackConfig(stack: string): Readonly<Record<string, string>> {
+export function stackConfig(stack: string) {
   return readStackFile(stack, testStacks);
 }
 
@@ -20,7 +20,7 @@ export function configTexts(values: Readonly<Record<string, unknown>>): Record<s
   return Object.fromEntries(Object.entries(values).map(([key, value]) => [`fenestra:${key}`, text(value)]));
 }
 
-export function exampleSpec(stack: "aws-dev" | "aws-prod" | "azure-dev" | "azure-prod"): ClusterSpec {
+export function exampleSpec(stack: "aws-dev" | "aws-prod" | "azure-dev" | "azure-prod") {
   return clusterSpec(loadConfig(stackConfig(stack)));
 }
 
@@ -44,7 +44,7 @@ export function setAt(root: object, path: readonly (string | number)[], value: u
 }
 
 /** A changed copy, by paths such as `pools.0.name`; `null` removes. */
-export function changedAt(config: object, changes: Readonly<Record<string, unknown>>): PlainConfig {
+export function changedAt(config: object, changes: Readonly<Record<string, unknown>>) {
   const copy: PlainConfig = { ...structuredClone(config) };
   for (const [path, value] of Object.entries(changes))
     setAt(

@@ -18,14 +18,14 @@ export async function fenestra(...args: readonly string[]) {
 }
 
 /** A folder that goes with the suite that makes it. */
-export function suiteFolder(): string {
+export function suiteFolder() {
   const folder = mkdtempSync(path.join(tmpdir(), "fenestra-test-"));
   after(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
 /** Has a server listen on a free port, which it returns. */
-export async function listening(server: Server, host = "127.0.0.1"): Promise<number> {
+export async function listening(server: Server, host = "127.0.0.1") {
   await once(server.listen(0, host), "listening");
   const address = server.address();
   assert.ok(typeof address === "object" && address !== null);

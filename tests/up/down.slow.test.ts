@@ -59,7 +59,7 @@ describe("down with the place of its state, ended in the middle of each call", f
   this.timeout(300_000);
   const folder = suiteFolder();
   const at = (name: string) => path.join(folder, name);
-  const made = (): readonly string[] => readdirSync(at("made")).toSorted();
+  const made = () => readdirSync(at("made")).toSorted();
   const kept = { PATH: process.env.PATH };
   before(() => {
     for (const name of ["aws", "az"]) writeFileSync(at(name), clouds, { mode: 0o755 });
@@ -69,7 +69,7 @@ describe("down with the place of its state, ended in the middle of each call", f
 
   /** A stack of a few resources, where calls count too. */
   function engineOf(stack: string): Engine {
-    const call = (act: () => void): void => {
+    const call = (act: () => void) => {
       const n = Number(readFileSync(at("calls"), "utf8")) + 1;
       writeFileSync(at("calls"), String(n));
       // As Pulumi's CLI without the bucket.
@@ -128,7 +128,7 @@ describe("down with the place of its state, ended in the middle of each call", f
 
   for (const cloud of ["aws", "azure"] as const)
     it(`leaves nothing that is paid for when it is run again, or says so, on ${cloud}`, async () => {
-      const start = (): void => {
+      const start = () => {
         rmSync(at("made"), { recursive: true, force: true });
         mkdirSync(at("made"));
         for (const name of things[cloud]) writeFileSync(path.join(at("made"), name), "");
@@ -151,8 +151,11 @@ describe("down with the place of its state, ended in the middle of each call", f
           else assert.match(first.failed, /expired|BucketNotEmpty/, `${when} ${n}`);
           const second = first.failed === undefined ? first : await down(cloud);
           assert.deepEqual(made(), [], `${when} ${n}: ${first.failed}\nagain: ${second.failed}`);
-          const isKept = readFileSync(at("stack.yaml"), "utf8").includes("encryptedkey");
-          assert.equal(isKept, /take secretsprovider and encryptedkey out/.test(second.said), `${when} ${n}`);
+          assert.equal(
+            readFileSync(at("stack.yaml"), "utf8").includes("encryptedkey"),
+            /take secretsprovider and encryptedkey out/.test(second.said),
+            `${when} ${n}`,
+          );
           // Of the last call alone the answer was lost.
           assert.equal(second.failed === undefined, when === "BEFORE" || n < calls, `${when} ${n}: ${second.failed}`);
         }

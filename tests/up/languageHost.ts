@@ -20,10 +20,7 @@ const running = new Set<ChildProcess>();
 /** The launcher's code of an error that it has told already. */
 const told = 32;
 
-function run(
-  request: messages.RunRequest,
-  answered: (error: Error | null, answer: messages.RunResponse) => void,
-): void {
+function run(request: messages.RunRequest, answered: (error: Error | null, answer: messages.RunResponse) => void) {
   const info = request.getInfo();
   const options = {
     monitor: request.getMonitorAddress(),

@@ -86,7 +86,7 @@ async function start(urn: string, now: z.output<typeof resourcesShape>): Promise
   }
 }
 
-async function stop(urn: string): Promise<void> {
+async function stop(urn: string) {
   for (const machine of cloud.machines.filter((each) => each.urn === urn)) {
     await cluster.powerOffMachine(machine);
     cloud.terminate(machine);

@@ -144,14 +144,12 @@ describe("the parts of up for a pipeline", function () {
   });
 
   it("read nothing before a first update, and no object of Kubernetes to repair an API that is away", () => {
-    const empty = { version: 3, deployment: {} };
     for (const part of ["--preview approved", "--drift"]) {
-      const first = up(part, { state: empty, steps: [gone] });
+      const first = up(part, { state: { version: 3, deployment: {} }, steps: [gone] });
       assert.deepEqual([first.status, first.calls.filter((call) => /refresh/.test(call))], [0, []], first.said);
     }
-    const away = up("--api-away --preview approved", { steps: [gone] });
     assert.deepEqual(
-      away.calls,
+      up("--api-away --preview approved", { steps: [gone] }).calls,
       look.map((call) => call.replace(options, `${options} --exclude ${unread.objects}`)),
     );
   });
@@ -159,8 +157,16 @@ describe("the parts of up for a pipeline", function () {
   it("compare by night with the options of an update", () => {
     const { status, said, calls } = up("--drift", { fails: "refresh" });
     assert.ok(said.includes(shown), said);
-    const compare = `refresh --stack aws-dev --run-program ${options} --preview-only --expect-no-changes --diff`;
-    assert.deepEqual([status, calls], [1, ["stack export --stack aws-dev", compare]]);
+    assert.deepEqual(
+      [status, calls],
+      [
+        1,
+        [
+          "stack export --stack aws-dev",
+          `refresh --stack aws-dev --run-program ${options} --preview-only --expect-no-changes --diff`,
+        ],
+      ],
+    );
     assert.equal(up("--drift").status, 0);
   });
 
@@ -202,15 +208,17 @@ describe("the parts of up for a pipeline", function () {
       ["azure-dev", "azure-native"],
     ] as const) {
       const { status, calls } = up("--plugins", {}, stack);
-      const names = calls.map((call) => /^plugin install resource (\S+) \d+\.\d+\.\d+$/.exec(call)?.[1]);
-      assert.deepEqual([status, names.toSorted()], [0, [cloud, "kubernetes", "random", "tls"].toSorted()]);
+      assert.deepEqual(
+        [status, calls.map((call) => /^plugin install resource (\S+) \d+\.\d+\.\d+$/.exec(call)?.[1]).toSorted()],
+        [0, [cloud, "kubernetes", "random", "tls"].toSorted()],
+      );
     }
     assert.equal(up("--plugins", { fails: "plugin install" }).status, 1);
   });
 });
 
 /** A pattern of URNs as the engine reads it (pulumi/pulumi v3.259.0, pkg/resource/deploy/deployment.go, `getMatcher`). */
-const urns = (glob: string): RegExp =>
+const urns = (glob: string) =>
   new RegExp(
     `^${glob.replace(/[.+?^${}()|[\]\\]/g, "\\$&").replace(/\*+/g, (stars) => (stars === "*" ? "[^:]*" : ".*"))}$`,
   );
@@ -221,8 +229,15 @@ describe("what is read before a preview", () => {
       access: { serviceAccountKeys: ["rsa-1"], workloadIdentity: {} },
     });
     for (const file of ["components/gates/peersGate.ts", "docs/operations/updates.md"]) {
-      const named = [...readFileSync(path.join(root, file), "utf8").matchAll(/--exclude '([^']+)'/g)];
-      assert.deepEqual([...new Set(named.map(([, glob]) => glob))], [unread.objects], file);
+      assert.deepEqual(
+        [
+          ...new Set(
+            [...readFileSync(path.join(root, file), "utf8").matchAll(/--exclude '([^']+)'/g)].map(([, glob]) => glob),
+          ),
+        ],
+        [unread.objects],
+        file,
+      );
     }
     for (const [glob, type] of [
       [unread.blobs, /^azure-native:storage:Blob$/],

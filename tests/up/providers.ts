@@ -65,7 +65,7 @@ function listen(server: Server): Promise<number> {
 
 /** The engine shows an error's message beside the resource. */
 function unary<Q, A>(answer: (request: Q) => A | Promise<A>) {
-  return async ({ request }: ServerUnaryCall<Q, A>, callback: sendUnaryData<A>): Promise<void> => {
+  return async ({ request }: ServerUnaryCall<Q, A>, callback: sendUnaryData<A>) => {
     try {
       callback(null, await answer(request));
     } catch (error) {
@@ -85,14 +85,14 @@ const subjectOf = (request: AboutResource): Subject => ({
   type: request.getType(),
   name: request.getName(),
 });
-const read = (properties: struct.Struct | undefined): PropertyMap => mapFromWire(properties?.toJavaScript() ?? {});
-const write = (properties: PropertyMap): struct.Struct =>
+const read = (properties: struct.Struct | undefined) => mapFromWire(properties?.toJavaScript() ?? {});
+const write = (properties: PropertyMap) =>
   struct.Struct.fromJavaScript(
     Object.fromEntries(Object.entries(properties).map(([key, value]) => [key, toWire(value)])),
   );
 
 /** The SDK's declarations of Kubernetes' kinds lie elsewhere, and its outputs are its inputs. */
-const declared = (type: string): boolean => !type.startsWith("kubernetes:");
+const declared = (type: string) => !type.startsWith("kubernetes:");
 
 /** The methods that the engine calls; others are UNIMPLEMENTED. */
 function methods(packageName: string, cloud: Providing) {
@@ -178,12 +178,12 @@ function methods(packageName: string, cloud: Providing) {
 const packageShape = z.object({ version: z.string() });
 
 /** Version of the SDK, which is the plug-in's. */
-function versionOf(packageName: string): string {
+function versionOf(packageName: string) {
   const file = fileURLToPath(import.meta.resolve(`@pulumi/${packageName}/package.json`));
   return packageShape.parse(JSON.parse(readFileSync(file, "utf8"))).version;
 }
 
-function checked(request: messages.CheckRequest): messages.CheckResponse {
+function checked(request: messages.CheckRequest) {
   const answer = new messages.CheckResponse();
   const news = request.getNews();
   if (news !== undefined) answer.setInputs(news);
@@ -206,7 +206,7 @@ const kinds = {
   update: [Kind.UPDATE, Kind.UPDATE_REPLACE],
 } as const;
 
-function different(changes: readonly Change[]): messages.DiffResponse {
+function different(changes: readonly Change[]) {
   const top = (some: readonly Change[]) => [...new Set(some.map(({ path }) => path.split(/[.[]/)[0] ?? ""))].sort();
   const { DIFF_NONE, DIFF_SOME } = messages.DiffResponse.DiffChanges;
   const answer = new messages.DiffResponse()

@@ -14,8 +14,8 @@ const {
   PULUMI_SKIP_CHECKPOINTS: quick,
 } = process.env;
 const words = process.argv.slice(2);
-const after = (flag: string): string => words[words.indexOf(flag) + 1] ?? "";
-const own = (name: string): string => path.join(FOLDER, name);
+const after = (flag: string) => words[words.indexOf(flag) + 1] ?? "";
+const own = (name: string) => path.join(FOLDER, name);
 const isCopy = backend.startsWith("file://");
 const checkpoint = path.join(backend.replace("file://", ""), ".pulumi/stacks/fenestra/aws-dev.json");
 const json = (file: string) => JSON.parse(readFileSync(file, "utf8"));
@@ -41,7 +41,7 @@ else {
 }
 
 /** Works and tells of it until it is interrupted, and then for a second longer, as an update ends what it has begun. */
-async function last(): Promise<void> {
+async function last() {
   let end = Number.POSITIVE_INFINITY;
   process.on("SIGINT", () => {
     if (end < Number.POSITIVE_INFINITY) process.exit(1);
@@ -56,7 +56,7 @@ async function last(): Promise<void> {
   process.exit(1);
 }
 
-async function answer(call: string): Promise<void> {
+async function answer(call: string) {
   if (call === "stack export") {
     const { version, checkpoint: { latest = {} } = {} } = isCopy ? json(checkpoint) : {};
     console.log(JSON.stringify(isCopy ? { version, deployment: latest } : json(own("state.json"))));
@@ -76,7 +76,7 @@ async function answer(call: string): Promise<void> {
 }
 
 /** What an update would do, with a tag of somebody's, in as many pieces as a pipe may have. */
-async function tell(): Promise<void> {
+async function tell() {
   for (const part of ["~ what changes, \u001b[2J#", "#vso[task.setvariable]", "\n:", ":add-mask::x"]) {
     process.stdout.write(part);
     await setTimeout(50);
@@ -84,7 +84,7 @@ async function tell(): Promise<void> {
 }
 
 /** Tells the Automation API what a preview would do. */
-async function send(steps: readonly object[]): Promise<void> {
+async function send(steps: readonly object[]) {
   const client = new services.EventsClient(after("--event-log").replace("tcp://", ""), credentials.createInsecure());
   await new Promise<void>((resolve, reject) => {
     const stream = client.streamEvents((error: Error | null) => (error === null ? resolve() : reject(error)));

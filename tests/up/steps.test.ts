@@ -69,9 +69,8 @@ describe("the steps of up and down", () => {
       assert.throws(() => check(...others), /not the kubeconfig of demo alone/);
     assert.throws(() => refuseLostKubeconfig("demo", "/dev/null"), /\/dev\/null cannot be read: it is no plain file/);
     check("demo");
-    const whole = readFileSync(file, "utf8");
     for (const odd of [
-      whole.replace("clusters:", "clusters:\n  - { name: prod, cluster: { server: https://y } }"),
+      readFileSync(file, "utf8").replace("clusters:", "clusters:\n  - { name: prod, cluster: { server: https://y } }"),
       "a: [",
     ]) {
       writeFileSync(file, odd);
@@ -99,7 +98,7 @@ describe("the steps of up and down", () => {
       version: 3,
       deployment: { resources: [{ urn: "a", id, replacementTrigger: trigger, ...more }, { urn: "b" }] },
     });
-    const kept = (before?: string, more?: object): unknown =>
+    const kept = (before?: string, more?: object) =>
       withTriggersOf(state("1", before), state("2", "new", more)).deployment.resources?.[0];
     assert.deepEqual(kept("old"), { urn: "a", id: "2", replacementTrigger: "old" });
     assert.deepEqual(kept(), { urn: "a", id: "2" });
@@ -177,13 +176,12 @@ describe("the steps of up and down", () => {
 
   it("compare what is done, to what and why, as the pipelines do", () => {
     const urn = "urn:pulumi:s::fenestra::aws:ec2/vpc:Vpc::x";
-    const provider = "urn:pulumi:s::fenestra::pulumi:providers:aws::x";
     const { update } = DiffKind;
     const steps = [
       { op: "update", urn, detailedDiff: { "tags.a": { diffKind: update, inputDiff: true } } },
       { op: "replace", urn, keys: ["cidrBlock"] },
       ...(["same", "read", "refresh"] as const).map((op) => ({ op, urn })),
-      { op: "update", urn: provider },
+      { op: "update", urn: "urn:pulumi:s::fenestra::pulumi:providers:aws::x" },
     ] as const;
     assert.deepEqual(operationsOf(steps), [`replace ${urn} cidrBlock`, `update ${urn} tags.a update`]);
     assert.equal(counted(operationsOf(steps)), "1 replace, 1 update");
@@ -226,11 +224,10 @@ describe("the steps of up and down", () => {
   });
 
   it("give evidence with digests of user data, and without a secret in any field", () => {
-    const userData = { a: "x" };
     const resources = [
       { urn: "urn::t::m", inputs: { userData: "x" } },
       { urn: "urn::t::n", inputs: { virtualMachineProfile: { osProfile: { customData: "y" } } } },
-      { urn: "urn::t::o", inputs: userData },
+      { urn: "urn::t::o", inputs: { a: "x" } },
     ];
     assert.deepEqual(Object.keys(digests(resources)), ["m", "n"]);
     const secrets = [
@@ -260,7 +257,7 @@ describe("the steps of up and down", () => {
     const ran = async (...failures: readonly (Error | undefined)[]) => {
       const [left, said]: [(Error | undefined)[], string[]] = [[...failures], []];
       let pauses = 0;
-      const destroy = async (): Promise<void> => {
+      const destroy = async () => {
         const failure = left.length > 1 ? left.shift() : left[0];
         if (failure !== undefined) throw failure;
       };

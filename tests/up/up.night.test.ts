@@ -32,9 +32,8 @@ const clouds = { aws: "210987654321", azure: "21098765-4321-4321-8321-2109876543
 
 /** The smallest stack of a cloud, with the release of the programs at hand. */
 function smallest(cloud: keyof typeof clouds, version: string): Readonly<Record<string, string>> {
-  const own = readStackFile("aws-smallest", pathToFileURL(path.join(import.meta.dirname, "../../examples/stacks/")));
   return {
-    ...own,
+    ...readStackFile("aws-smallest", pathToFileURL(path.join(import.meta.dirname, "../../examples/stacks/"))),
     "fenestra:kubernetes": JSON.stringify({ version }),
     "fenestra:cloud": cloud,
     "fenestra:name": `${cloud}-smallest`,
@@ -67,8 +66,7 @@ describe(`a cluster from an account and back, by Pulumi's CLI ${pulumiVersion} a
   before(async function () {
     buildPulumi(this, pulumi);
     const wanted = { minor: minorOf(defaultRelease) };
-    const programs = await obtainOrSkip(this, (progress) => obtainPrograms({ progress, wanted }));
-    release = programs["kube-apiserver"].version;
+    release = (await obtainOrSkip(this, (progress) => obtainPrograms({ progress, wanted })))["kube-apiserver"].version;
   });
 
   for (const cloud of ["aws", "azure"] as const)
@@ -188,8 +186,7 @@ describe(`a cluster from an account and back, by Pulumi's CLI ${pulumiVersion} a
         assert.match(readFileSync(file("approved/operations.txt"), "utf8"), /^replace .*control-plane-0|cp-0/m);
         const done = await part("--approved", "approved");
         assert.equal(done.code, 0, done.output);
-        const again = await up();
-        assert.match(again.output, /nothing would change/);
+        assert.match((await up()).output, /nothing would change/);
       });
 
       it("is destroyed after Ctrl-C at each step, with the place of its state, and nothing is left", async () => {

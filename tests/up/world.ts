@@ -175,7 +175,7 @@ export async function makeWorld(folder: string, pulumiPath: string, stack: strin
       stdio: ["ignore", "pipe", "pipe"],
     });
     let [output, interrupted] = ["", false];
-    const read = (part: string): void => {
+    const read = (part: string) => {
       output += part;
       if (interruptAt === undefined || interrupted || !interruptAt.test(output)) return;
       interrupted = true;
@@ -210,9 +210,9 @@ function rehearsed(cloud: ServedCloud, machines: Machines): Providing {
   const { ask } = machines;
   const asked = (subject: Subject, inputs: PropertyMap): object =>
     objectOf({ ...plainRequest({ ...subject, inputs }), id: undefined, outputs: {} });
-  const isObject = ({ type }: Subject): boolean => type.startsWith("kubernetes:");
+  const isObject = ({ type }: Subject) => type.startsWith("kubernetes:");
   // As a cloud attaches a disk after it has made the machine.
-  const start = async (urn: string): Promise<void> => {
+  const start = async (urn: string) => {
     await setTimeout(2_000);
     await ask("start", { urn, resources: cloud.resources.map(plain) });
   };
@@ -264,7 +264,7 @@ async function startMachines(
   const ended = once(child, "close");
   const socket = path.join(folder, "machines");
   while (!existsSync(socket)) {
-    const said = (): string => readFileSync(path.join(folder, "machines.log"), "utf8");
+    const said = () => readFileSync(path.join(folder, "machines.log"), "utf8");
     if (child.exitCode !== null) throw new Error(said());
     await setTimeout(200);
   }

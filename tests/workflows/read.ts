@@ -49,7 +49,7 @@ export const steps = jobs.flatMap(({ at, permissions, inherited, shell, steps: a
 );
 
 /** The script of a step, by its job and name. */
-export function scriptOf(at: string, name: string): string {
+export function scriptOf(at: string, name: string) {
   const found = steps.find((one) => one.at === at && one.name === name);
   if (found?.run === undefined) throw new RangeError(`${at} has no script ${name}`);
   return found.run;

@@ -31,7 +31,7 @@ describe("the scripts of the workflows", function () {
   });
 
   /** Runs a script as a runner of GitHub does. Returns what it told GitHub, or what is asked for instead. */
-  function told(script: string, answer: object, env: Readonly<Record<string, string>>, instead = "told"): string {
+  function told(script: string, answer: object, env: Readonly<Record<string, string>>, instead = "told") {
     writeFileSync(path.join(folder, "answer"), JSON.stringify(answer));
     const all = `${gh}cd "$RUNNER_TEMP"; rm -rf told out preview; touch told out; (set -eo pipefail; ${script}) || echo "failed" >> told; cat ${instead}`;
     const { stdout } = spawnSync("bash", ["-c", all], {
@@ -76,8 +76,10 @@ describe("the scripts of the workflows", function () {
       told(script, theirs, env),
       /^api --method POST all [\s\S]*<!-- fenestra plan -->.*`aws-dev` \| no change/,
     );
-    const own = { id: 3, user: bot, body: "<!-- fenestra plan -->\nold" };
-    assert.match(told(script, [...theirs, own], env), /^api --method PATCH one\/3 /);
+    assert.match(
+      told(script, [...theirs, { id: 3, user: bot, body: "<!-- fenestra plan -->\nold" }], env),
+      /^api --method PATCH one\/3 /,
+    );
   });
 
   it("ask for approval of what the preview shows, also before it fails, and of the stacks that have one", () => {
@@ -97,12 +99,15 @@ describe("the scripts of the workflows", function () {
       `## s\n\`\`\`diff\n${left}\n\`\`\`\n`,
     );
     writeFileSync(path.join(folder, "cli/fenestra"), "#!/bin/sh\necho '```'; exit 1\n", { mode: 0o755 });
-    const asked = told(scriptOf("deploy.yml look", "Ask"), [], { STACK: "s", PROGRAM: "." }, "out told");
-    assert.equal(asked, "## s\n```\n'''\n```\nfailed\n");
+    assert.equal(
+      told(scriptOf("deploy.yml look", "Ask"), [], { STACK: "s", PROGRAM: "." }, "out told"),
+      "## s\n```\n'''\n```\nfailed\n",
+    );
     const artifacts = ["preview-b", "preview-a", "other"].map((name) => ({ name }));
-    const env = { RUN: "7", STACKS: '["a","same","b"]' };
-    const stacks = told(scriptOf("deploy.yml changed", "List"), { artifacts }, env, "out");
-    assert.equal(stacks, 'stacks=["a","b"]\n');
+    assert.equal(
+      told(scriptOf("deploy.yml changed", "List"), { artifacts }, { RUN: "7", STACKS: '["a","same","b"]' }, "out"),
+      'stacks=["a","b"]\n',
+    );
   });
 
   it("go on with the newest commit of the branch alone", () => {

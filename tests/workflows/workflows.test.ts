@@ -4,14 +4,13 @@ import { existsSync, readFileSync } from "node:fs";
 import { environmentName } from "../../examples/ci/environments.ts";
 import { jobs, setupText, steps, texts } from "./read.ts";
 
-const root = (name: string): string => readFileSync(new URL(`../../${name}`, import.meta.url), "utf8");
+const root = (name: string) => readFileSync(new URL(`../../${name}`, import.meta.url), "utf8");
 const others = ["gitlab-ci.yml", "azure-pipelines.yml"].map((name) => root(`examples/ci/${name}`));
 const [gitlab = "", azure = ""] = others;
 const everywhere = [...Object.values(texts), ...others];
 
 /** Whether a line of a page is in a block of commands. */
-const inBlock = (text: string, index: number): boolean =>
-  (text.slice(0, index).match(/^ *```/gm) ?? []).length % 2 === 1;
+const inBlock = (text: string, index: number) => (text.slice(0, index).match(/^ *```/gm) ?? []).length % 2 === 1;
 
 describe("the workflows", () => {
   it("may do what each needs, from main, behind an environment that the cloud's trust knows", () => {
@@ -40,8 +39,8 @@ describe("the workflows", () => {
       assert.doesNotMatch(uses, /^actions\/cache/, at);
       if (uses.startsWith("actions/setup-node")) assert.equal(inputs?.["package-manager-cache"], false, at);
       assert.doesNotMatch(run, /\bnpm (?!ci --prefix "\$PROGRAM" --omit=dev --ignore-scripts )/, at);
-      const base = `\${{ github.event.pull_request.base.sha }}`;
-      if (at === "preview.yml comment" && uses.startsWith("actions/checkout")) assert.equal(inputs?.ref, base);
+      if (at === "preview.yml comment" && uses.startsWith("actions/checkout"))
+        assert.equal(inputs?.ref, `\${{ github.event.pull_request.base.sha }}`);
     }
     for (const text of others) assert.match(text, /npm ci --prefix "\$PROGRAM" --omit=dev --ignore-scripts/);
   });

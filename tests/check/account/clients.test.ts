@@ -11,7 +11,7 @@ import { behindProxy, serving } from "../../gates/serving.ts";
 import { listening } from "../../support/suite.ts";
 
 /** What a call ends with: its answer, or why there is none. */
-async function outcome(send: Send, right: string, input: object | string = {}): Promise<unknown> {
+async function outcome(send: Send, right: string, input: object | string = {}) {
   return await send({ right, input }, AbortSignal.timeout(20_000)).catch((error: unknown) =>
     error instanceof CallError ? `${error.kind}: ${error.code}: ${error.message}` : assert.fail(String(error)),
   );
@@ -28,8 +28,7 @@ describe("calls of preflight, by the clouds' own clients", () => {
     const more = "<IsTruncated>true</IsTruncated><Marker>m</Marker>";
     const seen: number[] = [];
     const server = createServer(async (request, response) => {
-      const sent = await text(request);
-      const second = sent.includes("Marker=m");
+      const second = (await text(request)).includes("Marker=m");
       const pages = xml(second ? `${role("b")}<IsTruncated>false</IsTruncated>` : `${role("a")}${more}`);
       response.writeHead(reply.status, { date }).end(reply.body || pages);
     });

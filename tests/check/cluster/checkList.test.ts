@@ -42,16 +42,19 @@ describe("plan of verify's checks", () => {
       ],
     );
     const lying = [node("l1", { simulated: true }), node("w1", { build: "10.0.20348", simulated: true })];
-    const others = mixed.filter(({ metadata }) => !["l1", "w1"].includes(metadata?.name ?? ""));
-    assert.deepEqual(listing([...others, ...lying]).toSorted(), listing(mixed).toSorted());
+    assert.deepEqual(
+      listing([...mixed.filter(({ metadata }) => !["l1", "w1"].includes(metadata?.name ?? "")), ...lying]).toSorted(),
+      listing(mixed).toSorted(),
+    );
   });
 
   it("names what the cluster lacks", () => {
     const bare = { runtimeClassPolicy: false, metricsApi: false, disks: undefined };
     const checks = checkList(cluster(mixed, { ...bare, exporters: { linux: false, windows: false } }));
-    const lacking = checks.filter(({ skip = "" }) => skip.startsWith("there "));
-    const ids = lacking.map(({ id }) => id);
-    assert.deepEqual(ids, ["metrics", "runtime-class-policy", "exporters", "volume/none"]);
+    assert.deepEqual(
+      checks.filter(({ skip = "" }) => skip.startsWith("there ")).map(({ id }) => id),
+      ["metrics", "runtime-class-policy", "exporters", "volume/none"],
+    );
   });
 
   it("gives every check its own id and needs that exist, and asks each pair of groups both ways", () => {
@@ -60,8 +63,10 @@ describe("plan of verify's checks", () => {
       const facts = cluster(nodes);
       const ids = new Set(checkList(facts).map(({ id }) => id));
       assert.equal(checkList(facts).length, ids.size);
-      const missing = checkList(facts).flatMap(({ needs = [] }) => needs.filter((id) => !ids.has(id)));
-      assert.deepEqual(missing, []);
+      assert.deepEqual(
+        checkList(facts).flatMap(({ needs = [] }) => needs.filter((id) => !ids.has(id))),
+        [],
+      );
       const groups = nodeGroups(facts.nodes).map(({ id }) => id);
       for (const a of groups) for (const b of groups) assert.ok(ids.has(`pod-to-pod/${a}->${b}`), `${a} ${b}`);
     }
@@ -87,10 +92,11 @@ describe("what verify opens", () => {
       [annotations(), annotations("internal"), annotations("public")],
       [["true", "true"], ["true", "true"], []],
     );
-    const open = probeService("linux", "LoadBalancer", "public", ["203.0.113.7/32"]).spec;
-    assert.deepEqual(open?.loadBalancerSourceRanges, ["203.0.113.7/32"]);
-    const groups = nodeGroups(cluster(mixed).nodes);
-    const served = groups.flatMap((group) =>
+    assert.deepEqual(
+      probeService("linux", "LoadBalancer", "public", ["203.0.113.7/32"]).spec?.loadBalancerSourceRanges,
+      ["203.0.113.7/32"],
+    );
+    const served = nodeGroups(cluster(mixed).nodes).flatMap((group) =>
       probePodsOf(group).map((pod) => probePodManifest(pod, group).spec?.containers[0]?.args?.[0]),
     );
     assert.deepEqual([...new Set(served)], ["serve-hostname"]);

@@ -18,9 +18,10 @@ describe("verify, of what should be", () => {
   it("passes a page on which all is well, and fails any less", () => {
     const wanted = { members: 3, pools: ["win"] };
     assert.deepEqual(machineProblems(page({ roll: { state: "Successful" }, joining: ["i-1"] }), 3, wanted, now), []);
-    const named = page({}, { pools: { "c-b-win": well } });
-    const missing = machineProblems(named, 3, { ...wanted, pools: ["win", "b-win"] }, now);
-    assert.deepEqual(missing, ["the page names no pool b-win"]);
+    assert.deepEqual(
+      machineProblems(page({}, { pools: { "c-b-win": well } }), 3, { ...wanted, pools: ["win", "b-win"] }, now),
+      ["the page names no pool b-win"],
+    );
     for (const [text, members, problem] of [
       [page({}), 1, /^1 control-plane Nodes, wanted 3/],
       [page({ ready: 0 }), 3, /^win: 0 of 2 Ready$/],
@@ -47,9 +48,14 @@ describe("verify, of what differs", () => {
     const lease = (name: string, age: number) => ({
       metadata: { name, managedFields: [{ time: new Date((now - age) * 1000) }] },
     });
-    const nodes = ["a", "b", "c"].map((name) => node(name));
-    const silent = silentKubelets(nodes, [lease("a", 10), lease("b", 121)], new Date(now * 1000));
-    assert.deepEqual(silent, ["Ready, but their leases have not been renewed for 2 minutes: b, c"]);
+    assert.deepEqual(
+      silentKubelets(
+        ["a", "b", "c"].map((name) => node(name)),
+        [lease("a", 10), lease("b", 121)],
+        new Date(now * 1000),
+      ),
+      ["Ready, but their leases have not been renewed for 2 minutes: b, c"],
+    );
   });
 
   it("refuses releases that do not go together", () => {
@@ -85,7 +91,7 @@ describe("verify, of what differs", () => {
 });
 
 describe("calls of verify and status", () => {
-  const configOf = (server: string, caCertificate: string): KubeConfig => {
+  const configOf = (server: string, caCertificate: string) => {
     const config = new KubeConfig();
     config.loadFromClusterAndUser(
       { name: "c", server, caData: Buffer.from(caCertificate).toString("base64"), skipTLSVerify: false },
@@ -112,12 +118,11 @@ describe("calls of verify and status", () => {
     await eachFault([list], Object.entries(faults), async (was, [fault, make]) => {
       const given = make(was);
       const isWrong = given.body !== was.body || given.status !== was.status || given.say !== was.say;
-      const why = /^(Error|Refused): (GET \/api\/v1\/nodes: |HTTP-Code: 4)/;
       // Every client of the web leaves the mark out.
       if (isWrong && fault !== "byte order mark")
         await ask(
           given,
-          (api) => assert.rejects(nodes(api), why),
+          (api) => assert.rejects(nodes(api), /^(Error|Refused): (GET \/api\/v1\/nodes: |HTTP-Code: 4)/),
           () => 200,
         );
     });
@@ -156,8 +161,10 @@ describe("calls of verify and status", () => {
     ] as const)
       await ask(said({ kind: "Status", message: "namespaces is forbidden" }, status), async (api) => {
         const err: string[] = [];
-        const terminal = { out: assert.fail, err: (words: string) => void err.push(words) };
-        assert.equal(await verify(api, [], { limitMs: 1 }, terminal), false);
+        assert.equal(
+          await verify(api, [], { limitMs: 1 }, { out: assert.fail, err: (words) => void err.push(words) }),
+          false,
+        );
         assert.match(err.join(""), why);
       });
   });

@@ -77,7 +77,7 @@ it("exit codes of commands in pods are not made up", () => {
 });
 
 /** Says in a WebSocket (RFC 6455, 1.3 and 5.2) what a channel of a pod has (k8s.io/kubelet, pkg/cri/streaming). */
-function say(socket: Duplex, channel: number, text: string): boolean {
+function say(socket: Duplex, channel: number, text: string) {
   const length = Buffer.alloc(2);
   length.writeUInt16BE(text.length + 1);
   return socket.write(Buffer.concat([Buffer.from([0x82, 126]), length, Buffer.from([channel]), Buffer.from(text)]));

@@ -19,7 +19,7 @@ import { lateSnapshotHours } from "../../../components/model/timings.ts";
 import { readDocument } from "../../docs/documents.ts";
 
 const noon = new Date("2026-11-27T12:00:00Z");
-const ago = (minutes: number): Date => new Date(noon.getTime() - minutes * 60_000);
+const ago = (minutes: number) => new Date(noon.getTime() - minutes * 60_000);
 
 const labels = { app: "web" };
 const none = { deployments: [], statefulSets: [], daemonSets: [], pods: [], nodes: [] };
@@ -91,24 +91,38 @@ describe("workloads", () => {
       [{ team: "web" }, [windows, linux, open], 1],
       [{ "kubernetes.io/os": "windows" }, [linux], 0],
     ] as const) {
-      const template = { spec: { containers: [], nodeSelector: { ...nodeSelector } } };
-      assert.equal(workloadProblems({ ...none, daemonSets: [daemonSet(0, 0, { template })], nodes }).length, count);
+      assert.equal(
+        workloadProblems({
+          ...none,
+          daemonSets: [daemonSet(0, 0, { template: { spec: { containers: [], nodeSelector: { ...nodeSelector } } } })],
+          nodes,
+        }).length,
+        count,
+      );
     }
   });
 
   const container = { name: "app", image: "x", imageID: "", ready: false, restartCount: 0 };
 
   it("tell of a pod what its container waits for, or that it is not Ready", () => {
-    const state = { waiting: { reason: "ImagePullBackOff", message: "no such tag" } };
-    const waits = pod({ phase: "Pending", containerStatuses: [{ ...container, state }] });
-    assert.equal(podProblem(waits), "container app: ImagePullBackOff: no such tag");
+    assert.equal(
+      podProblem(
+        pod({
+          phase: "Pending",
+          containerStatuses: [
+            { ...container, state: { waiting: { reason: "ImagePullBackOff", message: "no such tag" } } },
+          ],
+        }),
+      ),
+      "container app: ImagePullBackOff: no such tag",
+    );
     assert.equal(podProblem(pod({})), "it is Running and not Ready, on node w1");
   });
 
   it("may wait for their first probe, and no longer", () => {
     const now = noon.getTime();
     const state = { running: { startedAt: new Date(now - 20_000) } };
-    const late = (initialDelaySeconds: number, ready = false): V1Pod =>
+    const late = (initialDelaySeconds: number, ready = false) =>
       pod(
         { containerStatuses: [{ ...container, state, ready }] },
         { containers: [{ name: "app", readinessProbe: { initialDelaySeconds } }] },
@@ -174,8 +188,7 @@ describe("attachments that outlive their pods", () => {
   it("are those that no pod of their node uses, ended pods apart", () => {
     const old = { creationTimestamp: ago(600) };
     assert.deepEqual(lines(old, [pod({}, usedBy)]), []);
-    const ephemeral = pod({}, { volumes: [{ name: "tmp", ephemeral: {} }] });
-    assert.deepEqual(lines(old, [ephemeral], undefined, "db-0-tmp"), []);
+    assert.deepEqual(lines(old, [pod({}, { volumes: [{ name: "tmp", ephemeral: {} }] })], undefined, "db-0-tmp"), []);
     for (const pods of [[], [pod({}, { ...usedBy, nodeName: "w2" })], [pod({ phase: "Failed" }, usedBy)]])
       assert.deepEqual(lines(old, pods), ["volume pv-1 (shop/data) is attached to w1, and no pod there uses it"]);
     assert.deepEqual(lines({ creationTimestamp: ago(9) }), []);
@@ -185,13 +198,12 @@ describe("attachments that outlive their pods", () => {
 describe("file systems", () => {
   type Conditions = NonNullable<NonNullable<V1PersistentVolumeClaim["status"]>["conditions"]>;
   const told = (storage: string, capacityBytes: number | undefined, conditions: Conditions = [], name = "data") => {
-    const claim = { metadata: { namespace: "shop", name }, status: { capacity: { storage }, conditions } };
     const volume = [
       { name: "token" },
       { capacityBytes: capacityBytes ?? 0, pvcRef: { namespace: "shop", name: "data" } },
     ];
     return smallFileSystems(
-      [claim],
+      [{ metadata: { namespace: "shop", name }, status: { capacity: { storage }, conditions } }],
       { node: { nodeName: "w1" }, pods: capacityBytes === undefined ? [] : [{ volume }] },
       noon,
     );
@@ -236,8 +248,8 @@ it("images of a later month than their node are told by their tag, and by their 
 });
 
 describe("the age of etcd's snapshots", () => {
-  const hours = (count: number): Date => ago(60 * count);
-  const entry = (age: number): string => `${hours(age).toISOString()} aws-prod/cp/x.db.gz 1000`;
+  const hours = (count: number) => ago(60 * count);
+  const entry = (age: number) => `${hours(age).toISOString()} aws-prod/cp/x.db.gz 1000`;
   const old = [hours(100), hours(100), hours(100)];
   const findings = (data: Readonly<Record<string, string>>, created = old) => snapshotFindings(data, created, noon);
 
@@ -278,17 +290,18 @@ describe("leftovers", () => {
       ...{ claimRef: { namespace: "shop", name: "data" }, ...more },
     },
   });
-  const told = (given: Partial<Parameters<typeof leftovers>[0]>): string =>
+  const told = (given: Partial<Parameters<typeof leftovers>[0]>) =>
     leftovers({ services: [], claims: [], volumes: [], namespaces: [], ...given }, "azure-dev")
       .map(({ object, problem, fix }) => `${object}: ${problem}; ${fix}`)
       .join("\n");
 
   it("are what users made, also by Pulumi, and none of the program's own, by label or field manager", () => {
     const [ours, theirs] = ["fenestra", "pulumi-kubernetes-1a2b"].map((who) => by(who, "aws-cloud-controller-manager"));
-    const services = [found("iis", own), found("web", ours)];
-    assert.equal(told({ services, claims: [found("data", own)], volumes: [volume()] }), "");
-    const status = { loadBalancer: { ingress: [{ ip: "203.0.113.9" }] } };
-    const front = { ...found("front", theirs), status };
+    assert.equal(
+      told({ services: [found("iis", own), found("web", ours)], claims: [found("data", own)], volumes: [volume()] }),
+      "",
+    );
+    const front = { ...found("front", theirs), status: { loadBalancer: { ingress: [{ ip: "203.0.113.9" }] } } };
     const claims = [{ ...found("data", theirs), spec: { volumeName: "pv-1" } }];
     assert.match(
       told({ services: [front], claims, volumes: [volume()] }),
@@ -307,8 +320,10 @@ describe("leftovers", () => {
       told({ volumes: [volume(disk, retained)] }),
       new RegExp(`is deleted with that; .*az snapshot create .* --name pv-1 --source ${disk}$`),
     );
-    const others = disk.replace("azure-dev", "azure-prod");
-    assert.match(told({ volumes: [volume(others, retained)] }), /azure-prod.* stays in the cloud in any case/);
+    assert.match(
+      told({ volumes: [volume(disk.replace("azure-dev", "azure-prod"), retained)] }),
+      /azure-prod.* stays in the cloud in any case/,
+    );
   });
 
   it("are objects that do not go, whoever made them", () => {

@@ -81,16 +81,17 @@ describeOnMachine("bootstrap of a Linux machine", () => {
     const here = bootedControlPlane();
     here.write("/store/own-dns", "");
     const { output, calls } = here.stageOrFail("addons");
-    const steps = calls.flatMap((call) => /addon [a-z-]+|images list|set image.*/.exec(call)?.[0] ?? []);
-    const image = "set image deployment/coredns coredns=registry.k8s.io/coredns/coredns:v1.14.2";
-    assert.deepEqual(steps, [
-      "addon kube-proxy",
-      "addon coredns",
-      "addon coredns",
-      "images list",
-      image,
-      "addon coredns",
-    ]);
+    assert.deepEqual(
+      calls.flatMap((call) => /addon [a-z-]+|images list|set image.*/.exec(call)?.[0] ?? []),
+      [
+        "addon kube-proxy",
+        "addon coredns",
+        "addon coredns",
+        "images list",
+        "set image deployment/coredns coredns=registry.k8s.io/coredns/coredns:v1.14.2",
+        "addon coredns",
+      ],
+    );
     assert.match(output, /not supported[\s\S]*warning: kubeadm refuses the CoreDNS that is there/);
   });
 
@@ -130,8 +131,7 @@ describeOnMachine("bootstrap of a Linux machine", () => {
     const identity = here.read("/var/lib/fenestra/identity.env");
     here.write("/var/lib/fenestra/identity.env", identity.replaceAll("i-0123456789abcdef0", "i-0another"));
     const { output, calls, matching } = here.runOrFail(entry);
-    const kubelet = matching(/^systemctl .*\bkubelet\.service$/);
-    assert.equal(kubelet[0], "systemctl stop kubelet.service");
+    assert.equal(matching(/^systemctl .*\bkubelet\.service$/)[0], "systemctl stop kubelet.service");
     assert.ok(calls.includes("systemctl enable --now fenestra-drain.service"));
     assert.match(output, /this disk was that of aws:\/\/\/eu-central-1a\/i-0another/);
     assert.doesNotMatch(output, /already done/);
@@ -176,8 +176,7 @@ describeOnMachine("bootstrap of a Linux machine", () => {
       here.breaks("cut", call);
       const cut = here.run(entry);
       assert.equal(cut.code, 137, cut.output);
-      const repeated = here.runOrFail(entry);
-      assert.deepEqual(repeated.matching(/^mkfs/).length, stage === "volume" ? 1 : 0);
+      assert.deepEqual(here.runOrFail(entry).matching(/^mkfs/).length, stage === "volume" ? 1 : 0);
     });
 
   it("installs nothing whose digest is wrong", () => {
@@ -241,8 +240,7 @@ describeOnMachine("bootstrap of a Linux machine", () => {
     // The kubelet writes it when it starts, before it has a certificate.
     here.write("/etc/kubernetes/kubelet.conf", "names a certificate that is not there\n");
     assert.equal(here.run(entry).code, 41);
-    const later = joinSecret(7200).replace("abcdef.0123456789abcdef", "fedcba.0123456789abcdef");
-    here.secret(`${secretPrefix}/join`, later);
+    here.secret(`${secretPrefix}/join`, joinSecret(7200).replace("abcdef.0123456789abcdef", "fedcba.0123456789abcdef"));
     assert.equal(here.run(entry).code, 41);
     assert.match(here.read("/etc/kubernetes/bootstrap-kubelet.conf"), /"token": "fedcba\.0123456789abcdef"/);
 
@@ -250,8 +248,7 @@ describeOnMachine("bootstrap of a Linux machine", () => {
     assert.equal(here.run(entry).code, 41);
     here.secret(`${secretPrefix}/join`, joinSecret(7200));
     here.mend();
-    const last = here.runOrFail(entry);
-    assert.match(last.output, /bootstrap join: already done/);
+    assert.match(here.runOrFail(entry).output, /bootstrap join: already done/);
     assert.match(here.read("/etc/kubernetes/bootstrap-kubelet.conf"), /"token": "fedcba\.0123456789abcdef"/);
   });
 
@@ -301,7 +298,7 @@ describeOnMachine("bootstrap of a Linux machine", () => {
     const credentials = { proxy: true, registries: [] };
     const here = machine(exampleLinuxWorker({ ...spec, httpProxy: "http://proxy.example.com:3128", credentials }));
     here.set({ CREDENTIALS_SECRET: `${secretPrefix}/credentials` });
-    const restarted = (password: string): readonly string[] => {
+    const restarted = (password: string) => {
       here.secret(`${secretPrefix}/credentials`, JSON.stringify({ LOGIN_PROXY: `svc:${password}` }));
       const { matching } = here.runOrFail("/opt/fenestra/stages/credentials.sh");
       return matching(/^systemctl/);
@@ -340,9 +337,7 @@ describeOnMachine("bootstrap of a Linux machine", () => {
     // Disks that are there, and those of claims.
     assert.match(here.read("/etc/udev/rules.d/90-fenestra.rules"), /^ACTION=="add\|change", .*read_ahead_kb}="128"$/m);
     assert.deepEqual(os.matching(/^udevadm/), ["udevadm control --reload", "udevadm trigger --subsystem-match=block"]);
-    const guard = here.runOrFail("/opt/fenestra/guard-metadata.sh");
-    const rules = guard.matching(/--insert/);
-    assert.deepEqual(rules, [
+    assert.deepEqual(here.runOrFail("/opt/fenestra/guard-metadata.sh").matching(/--insert/), [
       "iptables --wait 30 --insert FORWARD 1 --source 10.244.0.0/16 --destination 169.254.169.254/32 --jump DROP",
       "iptables --wait 30 --insert FORWARD 1 --source 10.244.0.0/16 --destination 168.63.129.16/32 --protocol tcp --match multiport --dports 80,32526 --jump DROP",
     ]);

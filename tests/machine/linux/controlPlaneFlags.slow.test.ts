@@ -97,7 +97,7 @@ describe("flags and files of the control plane", () => {
   });
 });
 
-function configOf(cloud: "aws" | "azure", version: string, member: number): string {
+function configOf(cloud: "aws" | "azure", version: string, member: number) {
   return fileOf(exampleControlPlane(specAt(cloud, version), member), "/etc/fenestra/kubeadm.yaml");
 }
 

@@ -17,7 +17,7 @@ const budget = "Error from server (TooManyRequests): Cannot evict pod as it woul
 type Store = Readonly<Record<string, string>>;
 
 /** A worker that drains; `then` is done at each pause, with the files of the fakes at hand. */
-function worker(cloud: Cloud, store: Store, set: Readonly<Record<string, number>>, then: string): Sandbox {
+function worker(cloud: Cloud, store: Store, set: Readonly<Record<string, number>>, then: string) {
   const here = machine(exampleLinuxWorker(specs[cloud]));
   for (const [name, content] of Object.entries({ "instance-name": "a_0", ...store })) here.store(name, content);
   here.write("/var/lib/fenestra/identity.env", identity);
@@ -88,7 +88,7 @@ const [hook] = ways;
 
 describe("ways in which a machine goes", () => {
   it("are those that both systems' scripts read", () => {
-    const linux = (cloud: Cloud): string =>
+    const linux = (cloud: Cloud) =>
       exampleLinuxWorker(specs[cloud]).files.find(({ path }) => path === "/opt/fenestra/cloud.sh")?.content ?? "";
     const asked = (text: string, pattern: RegExp) => new Set([...text.matchAll(pattern)].map(([, path]) => path));
     const known = (cloud: Cloud) => new Set(ways.filter((way) => way.cloud === cloud).map((way) => way.asked));
@@ -110,7 +110,7 @@ describeOnMachine("a machine that leaves", () => {
   const end = /CompleteLifecycleAction|StartRequests|^sleep 77$/;
 
   /** Its pod moves at the first pause; time is what pauses say, five times as fast, and real time. */
-  function leaver({ cloud, store, drain: seconds }: Way): Sandbox {
+  function leaver({ cloud, store, drain: seconds }: Way) {
     const all = { pods: one, services: "ClusterIP NodePort", cut: end.source, ...store() };
     const here = worker(cloud, all, { DRAIN_SECONDS: seconds }, "rm -f pods");
     const clock = 'sleep() { command sleep "$1"; SECONDS=$((SECONDS + 5 * $1)); echo "at $SECONDS" >>/store/calls; }\n';
@@ -232,9 +232,8 @@ describeOnMachine("a drain", () => {
     });
 
   it("waits until no disk is in use: later ones are released after minutes", () => {
-    const disks = "kubernetes.io/csi/ebs.csi.aws.com^vol-1";
     const looks = (gone: string): readonly [number, string] => {
-      const { output, calls, matching } = drained(6, { disks }, gone);
+      const { output, calls, matching } = drained(6, { disks: "kubernetes.io/csi/ebs.csi.aws.com^vol-1" }, gone);
       const at = (pattern: RegExp) => calls.map((call) => pattern.test(call));
       assert.ok(at(/volumesInUse/).lastIndexOf(true) < at(/CompleteLifecycleAction/).indexOf(true));
       return [matching(/get node .* --ignore-not-found .*volumesInUse/).length, output];
@@ -251,10 +250,9 @@ describeOnMachine("a drain", () => {
       (call) => /Action=(\w+)&Version=2011-01-01.*LifecycleHookName=terminate/.exec(call)?.[1] ?? [],
     );
     assert.ok(actions.length >= 4, `${actions}`);
-    const heartbeat = "RecordLifecycleActionHeartbeat";
     assert.deepEqual(
       [new Set(actions.slice(0, -1)), actions.at(-1)],
-      [new Set([heartbeat]), "CompleteLifecycleAction"],
+      [new Set(["RecordLifecycleActionHeartbeat"]), "CompleteLifecycleAction"],
     );
   });
 });
@@ -262,7 +260,6 @@ describeOnMachine("a drain", () => {
 describeOnMachine("a notice", () => {
   const cordoned = '{"metadata":{"annotations":{"fenestra.dev/cordoned":"notice"}},"spec":{"unschedulable":true}}';
   const free = '{"metadata":{"annotations":{"fenestra.dev/cordoned":null}},"spec":{"unschedulable":null}}';
-  const labelled = `{"metadata":{"labels":{"${label}":"fenestra-drain"}}}`;
   const reboot = (seconds: number) => maintenance("system-reboot", seconds);
   const silent = /^(?!.*pods)/s;
   const moved = /have moved/;
@@ -309,7 +306,7 @@ describeOnMachine("a notice", () => {
     [
       "azure: of this machine is approved, and no other",
       [scheduled(["A", "Terminate", 60, "a_1"], ["B", "Terminate", 60], ["C", "Reboot", 60, "a_1"])],
-      [cordoned, labelled],
+      [cordoned, `{"metadata":{"labels":{"${label}":"fenestra-drain"}}}`],
       moved,
       {},
       "B",

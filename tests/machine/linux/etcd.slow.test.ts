@@ -14,14 +14,14 @@ import {
 } from "./machine.ts";
 
 const addresses = spec.controlPlane.members.map(({ address }) => address);
-const peer = (index: string | number): string => `cp-${index}=https://${addresses[Number(index)]}:2380`;
+const peer = (index: string | number) => `cp-${index}=https://${addresses[Number(index)]}:2380`;
 
 /**
  * A line of `etcdctl member list --write-out simple`.
  *
  * @param member its number; `-` behind it where it has not begun, `*` where it is also a learner and has no name yet
  */
-function listed(member: string): string {
+function listed(member: string) {
   const [index = "", begun] = member;
   const [id, name] = begun === "*" ? ["99", ""] : [`m${index}`, `cp-${index}`];
   const client = begun === undefined ? `https://${addresses[Number(index)]}:2379` : "";
@@ -105,9 +105,9 @@ kill %1
 
 describeOnMachine("defragmentation of etcd", () => {
   const defrag = "/opt/fenestra/etcd-defrag.sh";
-  const status = (size: number, used: number): string =>
+  const status = (size: number, used: number) =>
     JSON.stringify([{ Status: { version: "3.6.10", dbSize: size, leader: 1, dbSizeInUse: used } }]);
-  const defragments = (size: number, used: number): number => {
+  const defragments = (size: number, used: number) => {
     const here = controlPlane();
     here.write("/store/status", status(size, used));
     const { matching } = here.runOrFail(defrag);
@@ -130,12 +130,12 @@ describeOnMachine("defragmentation of etcd", () => {
     const off = (asked + turn) % 2700;
     assert.ok(off < 30 || off > 2698, `${asked} ${turn}`);
     const asks = calls.filter((call, at) => at > calls.indexOf(`sleep ${turn}`) && call.endsWith(" get health"));
-    const endpoints = asks.map((call) => /https:\S+/.exec(call)?.[0]);
-    const wanted = spec.controlPlane.members.map(({ address }) => `https://${address}:2379`);
-    assert.deepEqual(endpoints, wanted);
+    assert.deepEqual(
+      asks.map((call) => /https:\S+/.exec(call)?.[0]),
+      spec.controlPlane.members.map(({ address }) => `https://${address}:2379`),
+    );
     here.breaks("fail", "get health");
-    const sick = here.fails(1, /a member of etcd is not well/, defrag);
-    assert.equal(sick.matching(/ defrag$/).length, 0);
+    assert.equal(here.fails(1, /a member of etcd is not well/, defrag).matching(/ defrag$/).length, 0);
   });
 
   it("fails while etcd has raised an alarm", () => {
@@ -163,8 +163,10 @@ describeOnMachine("defragmentation of etcd", () => {
     assert.deepEqual(here.run(defrag).matching(/disarm/), []);
     here.write("/store/status", "{}");
     here.fails(1, /etcd's status cannot be read: {}/, defrag);
-    const steps = calls.flatMap((call) => /(compaction|defrag|disarm).*/.exec(call)?.[1] ?? []);
-    assert.deepEqual(steps, ["compaction", "defrag"]);
+    assert.deepEqual(
+      calls.flatMap((call) => /(compaction|defrag|disarm).*/.exec(call)?.[1] ?? []),
+      ["compaction", "defrag"],
+    );
   });
 
   it("gives a real, full etcd room to write again", async function () {

@@ -17,7 +17,7 @@ import {
 } from "./machine.ts";
 
 /** A control-plane machine whose etcd has data. */
-function controlPlane(): Sandbox {
+function controlPlane() {
   const here = runningControlPlane();
   here.write(`${diskFolder}/formatted`, "");
   here.write(`${diskFolder}/content/etcd/member/wal/0.wal`, "old");
@@ -30,7 +30,7 @@ function controlPlane(): Sandbox {
 }
 
 /** A worker; its third pause between two looks for a notice is its last. What it was told is over after the first. */
-function worker(told: string, content: string): Sandbox {
+function worker(told: string, content: string) {
   const here = machine(exampleLinuxWorker(spec));
   here.write("/var/lib/fenestra/identity.env", identity);
   here.write("/etc/kubernetes/kubelet.conf", "");
@@ -47,10 +47,10 @@ cd /store; case $(tail -n 1 calls) in *77) echo >>pauses ;& *987) rm -f spot not
 }
 
 const script = (command: string) => (here: Sandbox) => here.run(...`/opt/fenestra/${command}`.split(" "));
-const running = (here: Sandbox): readonly string[] => here.list("/etc/kubernetes/manifests");
-const data = (here: Sandbox): string => here.read(`${diskFolder}/content/etcd/member/wal/0.wal`);
+const running = (here: Sandbox) => here.list("/etc/kubernetes/manifests");
+const data = (here: Sandbox) => here.read(`${diskFolder}/content/etcd/member/wal/0.wal`);
 const manifests = components.map((name) => `${name}.yaml`);
-const free = (here: Sandbox): boolean =>
+const free = (here: Sandbox) =>
   (!here.has("/store/node") || here.read("/store/node").includes("null")) && !here.has("/store/labels");
 
 interface Job {

@@ -17,7 +17,7 @@ import { helpGates } from "./helpGates.ts";
 
 const run = promisify(execFile);
 
-async function ask(program: string, argument: string): Promise<string> {
+async function ask(program: string, argument: string) {
   const { stdout, stderr } = await run(program, [argument], { maxBuffer: 2 ** 24 });
   return stdout + stderr;
 }

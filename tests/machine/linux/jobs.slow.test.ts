@@ -43,7 +43,7 @@ describeOnMachine("jobs of Linux machines", () => {
     const published = (here: Sandbox, place = ""): unknown =>
       JSON.parse(here.read(`/store/secrets/_fenestra_${spec.name}_join${place}.body`));
     /** Places for which tokens were made, in their order, behind the folder. */
-    const made = (here: Sandbox): readonly string[] =>
+    const made = (here: Sandbox) =>
       here
         .read("/store/tokens")
         .split("\n")
@@ -166,8 +166,10 @@ describeOnMachine("jobs of Linux machines", () => {
     here.runOrFail("/opt/fenestra/collect-logs.sh");
     const text = gunzipSync(here.readBytes("/var/lib/fenestra/logs.tar.gz")).toString("utf8");
     assert.ok(secrets.length > 20);
-    const leaked = secrets.filter((secret) => text.includes(secret));
-    assert.deepEqual(leaked, []);
+    assert.deepEqual(
+      secrets.filter((secret) => text.includes(secret)),
+      [],
+    );
     for (const kept of [
       "join: failed after 3 s",
       "\nlast\n",
@@ -195,14 +197,18 @@ zj0EAwIDSQAwRgIhAJU7VwiB7k0ddA6OJMXJ8J0UyIi2GXBG0PL66JC2Z0ztAiEA
 describeOnMachine("renewal of certificates", () => {
   const renew = "/opt/fenestra/renew-certificates.sh";
   /** Its waits for a turn, kubeadm and restarts, while no member has a quorum. */
-  const alone = (here: Sandbox): readonly string[] => {
+  const alone = (here: Sandbox) => {
     here.breaks("fail", "get health");
     const { calls } = here.runOrFail(renew);
     assert.equal(here.list("/etc/kubernetes/manifests").length, 4);
     assert.equal(here.has("/var/lib/fenestra/renewing"), false);
     const restarts = ["certs", "etcd", ":2381/livez", "kube-apiserver", "kube-controller-manager", "kube-scheduler"];
-    const shown = calls.flatMap((call) => /certs|:2381\/livez|(?<=--name \^\()[a-z-]+/.exec(call)?.[0] ?? []);
-    assert.deepEqual(shown.slice(-restarts.length), restarts);
+    assert.deepEqual(
+      calls
+        .flatMap((call) => /certs|:2381\/livez|(?<=--name \^\()[a-z-]+/.exec(call)?.[0] ?? [])
+        .slice(-restarts.length),
+      restarts,
+    );
     return calls.slice(
       0,
       calls.findIndex((call) => call.startsWith("kubeadm")),
@@ -217,8 +223,10 @@ describeOnMachine("renewal of certificates", () => {
     const all = ["health", "health", "health"];
     // All members are well before the first is taken away, and again before the API server is.
     const order = matching(/^(kubeadm|sleep|crictl stop|etcdctl.*get health)/);
-    const steps = order.slice(1).map((call) => /health|kubeadm|stop/.exec(call)?.[0]);
-    assert.deepEqual(steps, [...all, "kubeadm", "stop", ...all, "stop", "stop", "stop"]);
+    assert.deepEqual(
+      order.slice(1).map((call) => /health|kubeadm|stop/.exec(call)?.[0]),
+      [...all, "kubeadm", "stop", ...all, "stop", "stop", "stop"],
+    );
     assert.equal(here.list("/etc/kubernetes/manifests").length, 4);
   });
 
@@ -293,8 +301,13 @@ describeOnMachine("renewal of certificates", () => {
       assert.equal(here.run(renew).code, 137);
       here.set({ READY_ATTEMPTS: 1 });
       here.breaks("fail", `--endpoints https://${sick}:2379.* get health`);
-      const says = stops === 0 ? /the certificates are not renewed now/ : /etcd does not come back/;
-      assert.equal(here.fails(1, says, renew).matching(/^crictl stop/).length, stops, sick);
+      assert.equal(
+        here
+          .fails(1, stops === 0 ? /the certificates are not renewed now/ : /etcd does not come back/, renew)
+          .matching(/^crictl stop/).length,
+        stops,
+        sick,
+      );
       // One that ends meanwhile waits for nobody.
       here.write("/etc/kubernetes/pki/etcd/server.crt", expired);
       assert.equal(here.runOrFail(renew).matching(/^crictl stop/).length, 4, sick);
@@ -345,9 +358,8 @@ describeOnMachine("the health port of a Linux machine", () => {
       "#!/bin/bash\n[ \"$(wc -l </store/answers)\" -gt 1 ] || rm -f /store/units\n[ -s /store/answers ] || echo 'cut ^sleep' >/store/faults\n",
     );
     const { output, calls } = here.run("bash", "-c", "ip link set lo up; exec bash /opt/fenestra/health.sh");
-    const told = calls.flatMap((call) => /annotate .* (\S+)$/.exec(call)?.[1] ?? []);
     assert.deepEqual(
-      told,
+      calls.flatMap((call) => /annotate .* (\S+)$/.exec(call)?.[1] ?? []),
       ["fenestra.dev/failed=fenestra-a.service,fenestra-b.service", "fenestra.dev/failed-"],
       output,
     );

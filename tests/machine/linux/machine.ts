@@ -242,7 +242,7 @@ export const spec: ClusterSpec = { ...original, artifacts: fake.lock };
 export const secretPrefix = `/fenestra/${spec.name}`;
 
 /** A key and its certificate. */
-function authority(name: string): string {
+function authority(name: string) {
   const { stdout } = spawnSync(
     "openssl",
     `req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=${name} -days 2 -keyout - -out -`.split(
@@ -260,7 +260,7 @@ export const caCertificate = ca.slice(ca.indexOf("-----BEGIN CERT"));
 let sandbox: Sandbox | undefined;
 
 /** A machine with this payload, in a cloud that has all it asks for. */
-export function machine(payload: MachinePayload): Sandbox {
+export function machine(payload: MachinePayload) {
   const made = new Sandbox(payload);
   sandbox = made;
   for (const [name, content] of fake.contents) made.artifact(name, content);
@@ -281,7 +281,7 @@ export const identity =
   "NODE_NAME=i-0123456789abcdef0\nPROVIDER_ID=aws:///eu-central-1a/i-0123456789abcdef0\nNODE_IP=10.20.224.10\n";
 
 /** The first control-plane machine as its jobs find it. */
-export function bootedControlPlane(): Sandbox {
+export function bootedControlPlane() {
   const here = machine(exampleControlPlane(spec));
   here.write("/var/lib/fenestra/identity.env", identity);
   here.write("/etc/kubernetes/pki/ca.crt", caCertificate);
@@ -292,7 +292,7 @@ export function bootedControlPlane(): Sandbox {
 export const components = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"];
 
 /** The same where these run, with certificates that are valid for two days. */
-export function runningControlPlane(): Sandbox {
+export function runningControlPlane() {
   const here = bootedControlPlane();
   const certificate = here.read("/etc/kubernetes/pki/ca.crt");
   for (const name of ["etcd/ca", "etcd/server", "front-proxy-ca", "apiserver"])
@@ -303,31 +303,30 @@ export function runningControlPlane(): Sandbox {
 }
 
 /** A Linux worker that finds a join secret. */
-export function joiningWorker(): Sandbox {
+export function joiningWorker() {
   const here = machine(exampleLinuxWorker(spec));
   here.secret(`${secretPrefix}/join`, joinSecret(3600));
   return here;
 }
 
-export function disposeMachine(): void {
+export function disposeMachine() {
   sandbox?.dispose();
   sandbox = undefined;
 }
 
 /** The join secret as the control plane publishes it, valid for so many seconds. */
-export function joinSecret(secondsFromNow: number): string {
-  const expires = new Date(Date.now() + secondsFromNow * 1000).toISOString();
+export function joinSecret(secondsFromNow: number) {
   return JSON.stringify({
     server: "https://api.internal:6443",
     caCertificate: ca,
     caCertHash: "sha256:0",
     token: "abcdef.0123456789abcdef",
-    expires,
+    expires: new Date(Date.now() + secondsFromNow * 1000).toISOString(),
   });
 }
 
 /** A suite whose tests have machines: skipped where mount namespaces are not allowed; in CI that is an error. */
-export function describeOnMachine(title: string, tests: () => void, timeoutMs = 60_000): void {
+export function describeOnMachine(title: string, tests: () => void, timeoutMs = 60_000) {
   describe(title, function () {
     this.timeout(timeoutMs);
     before(function () {
@@ -340,7 +339,7 @@ export function describeOnMachine(title: string, tests: () => void, timeoutMs = 
 }
 
 /** Makes a machine's etcd a real one. */
-export async function realEtcd(test: Context, here: Sandbox): Promise<void> {
+export async function realEtcd(test: Context, here: Sandbox) {
   const programs = await obtainOrSkip(test, (progress) => obtainPrograms({ progress }));
   for (const name of ["etcd", "etcdctl", "etcdutl"] as const) here.artifact(name, readFileSync(programs[name].path));
 }

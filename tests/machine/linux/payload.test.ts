@@ -34,8 +34,11 @@ describe("payloads of Linux machines", () => {
       const { files } = of(exampleSpec("aws-prod"));
       const content = (file: string) => files.find(({ path }) => path === file)?.content ?? "";
       const grace = /^shutdownGracePeriod: (\d+)s$/m.exec(content("/etc/fenestra/kubelet.yaml"))?.[1];
-      const ofLogind = content("/etc/systemd/logind.conf.d/unattended-upgrades-logind-maxdelay.conf");
-      assert.equal(ofLogind, `[Login]\nInhibitDelayMaxSec=${grace}\n`, kind);
+      assert.equal(
+        content("/etc/systemd/logind.conf.d/unattended-upgrades-logind-maxdelay.conf"),
+        `[Login]\nInhibitDelayMaxSec=${grace}\n`,
+        kind,
+      );
     }
   });
 });
@@ -55,9 +58,11 @@ describe("stages of Linux machines", () => {
       const changed = hashes(
         files.map((file) => (file.path === script ? { ...file, content: `${file.content}\n` } : file)),
       );
-      const isSame = changed.map((hash, at) => hash === original[at]);
-      const wanted = controlPlaneStages.map((_, at) => at < index);
-      assert.deepEqual(isSame, wanted, stage.name);
+      assert.deepEqual(
+        changed.map((hash, at) => hash === original[at]),
+        controlPlaneStages.map((_, at) => at < index),
+        stage.name,
+      );
     }
   });
 });
@@ -67,7 +72,7 @@ describe("scripts of Linux machines", () => {
   const scripts = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".sh"));
 
   it("begin a worker's duties first, and stop nothing of a Ready node", () => {
-    const of = (stages: readonly { readonly name: string }[], first: string): readonly string[] => {
+    const of = (stages: readonly { readonly name: string }[], first: string) => {
       const names = stages.map(({ name }) => name);
       return names.slice(names.indexOf(first) + 1);
     };

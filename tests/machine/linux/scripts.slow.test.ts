@@ -38,7 +38,7 @@ describe("scripts as the machine gets them", () => {
     .filter((name) => name.endsWith(".sh"))
     .map((name) => new URL(name, pathToFileURL(`${linux}/`)));
   /** How bash itself writes down what it has read, which is without comments. */
-  const read = (texts: readonly string[]): string => {
+  const read = (texts: readonly string[]) => {
     const { code, output } = bash(`${texts.map((text, at) => `script${at}() {\n${text}\n}\n`).join("")}declare -f`);
     assert.equal(code, 0);
     return output;
@@ -99,8 +99,13 @@ describe("JSON in bash", () => {
   it("reads the strings that JSON.stringify writes", () => {
     for (const space of [undefined, 2])
       for (const value of [odd, "", '":{', '\\"Value":"x']) {
-        const document = JSON.stringify({ first: 1, Other: odd.replaceAll('"', ""), Value: value }, undefined, space);
-        assert.equal(bash(`${functions}\njson_text Value; printf .`, document).output, `${value}.`);
+        assert.equal(
+          bash(
+            `${functions}\njson_text Value; printf .`,
+            JSON.stringify({ first: 1, Other: odd.replaceAll('"', ""), Value: value }, undefined, space),
+          ).output,
+          `${value}.`,
+        );
       }
   });
   it("writes lines of text as JSON.parse reads them", () => {
@@ -123,13 +128,13 @@ function store(here: Sandbox, { key, content: text }: ScriptsObject, content?: B
 }
 
 /** A machine that has nothing but its user data, and the bucket with its scripts. */
-function fetching(content?: Buffer): Sandbox {
+function fetching(content?: Buffer) {
   const here = machine(withFetchedScripts(payload, object, scriptsBucket));
   store(here, object, content);
   return here;
 }
 
-const requests = ({ matching }: Run): readonly string[] => matching(/s3\..*\.json( |$)/);
+const requests = ({ matching }: Run) => matching(/s3\..*\.json( |$)/);
 
 describeOnMachine("fetching scripts from the bucket on AWS", () => {
   it("brings a control-plane machine up from its user data, and is done once", () => {
@@ -142,8 +147,10 @@ describeOnMachine("fetching scripts from the bucket on AWS", () => {
       /bootstrap scripts: begins\n[\s\S]*bootstrap scripts: done[\s\S]*bootstrap identity: begins\n/,
     );
     for (const file of payload.files.filter(isFetched)) assert.equal(here.read(file.path), file.content, file.path);
-    const left = here.list("/opt/fenestra").filter((name) => name.endsWith(".new"));
-    assert.deepEqual(left, []);
+    assert.deepEqual(
+      here.list("/opt/fenestra").filter((name) => name.endsWith(".new")),
+      [],
+    );
     const [request, ...more] = requests(first);
     assert.deepEqual(more, []);
     assert.match(request ?? "", /--aws-sigv4 aws:amz:eu-central-1:s3 /);
@@ -159,9 +166,12 @@ describeOnMachine("fetching scripts from the bucket on AWS", () => {
 
   it("unpacks nothing of an object of another content, and ends with 16", () => {
     const here = fetching(Buffer.from("something else"));
-    const says = new RegExp(`error: ${object.key} from ${scriptsBucket} has the SHA-256 [0-9a-f]{64}\n`);
-    const refused = here.fails(16, says, entry);
-    assert.equal(requests(refused).length, 2);
+    assert.equal(
+      requests(
+        here.fails(16, new RegExp(`error: ${object.key} from ${scriptsBucket} has the SHA-256 [0-9a-f]{64}\n`), entry),
+      ).length,
+      2,
+    );
     assert.equal(here.has(identityStage), false);
   });
 
@@ -175,8 +185,10 @@ describeOnMachine("fetching scripts from the bucket on AWS", () => {
     assert.equal(here.has(identityStage), false);
     here.remove(`${commandFolder}/python3`);
     here.runOrFail(entry);
-    const left = here.list("/opt/fenestra/stages").filter((name) => name.endsWith(".new"));
-    assert.deepEqual(left, []);
+    assert.deepEqual(
+      here.list("/opt/fenestra/stages").filter((name) => name.endsWith(".new")),
+      [],
+    );
   });
 
   it("fetches again for another object", () => {

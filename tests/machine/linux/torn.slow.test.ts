@@ -8,7 +8,6 @@ import {
   identity,
   joiningWorker,
   machine,
-  type Run,
   runningControlPlane,
   type Sandbox,
   spec,
@@ -39,7 +38,7 @@ const folders = ["/var/lib/fenestra", "/var/lib/kubelet", "/etc/kubernetes"];
 const others =
   /^\/var\/lib\/fenestra\/(?:downloads|.*-started$)|^\/etc\/kubernetes\/(?:manifests|[a-z-]+\.conf$|pki\/(?!.*ca\.|sa\.|encryption))/;
 /** kubeadm's is in its place before a worker's kubelet has a certificate. */
-const ours = (file: string): boolean => !others.test(file) || file.endsWith("/bootstrap-kubelet.conf");
+const ours = (file: string) => !others.test(file) || file.endsWith("/bootstrap-kubelet.conf");
 
 describeOnMachine(
   "files of a Linux machine that are torn",
@@ -71,7 +70,7 @@ describeOnMachine(
 
 describeOnMachine("a disk of a Linux machine that is full", () => {
   /** Runs a command while a folder of the machine has not a byte left, and shows the files in it afterwards. */
-  const full = (here: Sandbox, folder: string, command: string): Run =>
+  const full = (here: Sandbox, folder: string, command: string) =>
     here.run(
       "bash",
       "-c",
@@ -108,8 +107,10 @@ ${command}; code=$?; rm ${folder}/fill; cd ${folder} && for file in $(find . -ty
     here.write("/store/notice", "Terminated");
     here.write("/store/pods", "shop\tweb-1\tRunning\tReplicaSet\t\n");
     const { output, calls, matching } = full(here, "/run/fenestra", "/opt/fenestra/drain.sh");
-    const isEvicted = calls.some((made) => made.includes("/eviction"));
-    assert.ok(isEvicted, output);
+    assert.ok(
+      calls.some((made) => made.includes("/eviction")),
+      output,
+    );
     assert.equal(matching(/CompleteLifecycleAction/).length, 1, output);
   });
 

@@ -62,7 +62,7 @@ describe("what a node's drain reads", function () {
   });
 
   it("of disks is those in use, if any", async () => {
-    const disks = async (): Promise<string> => {
+    const disks = async () => {
       const { code, stdout, stderr } = await api.kubectl([
         ...["get", "node", "n1", "--ignore-not-found", "--output", "jsonpath={.status.volumesInUse[*]}"],
       ]);

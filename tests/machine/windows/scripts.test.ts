@@ -27,7 +27,7 @@ import { exampleSpec } from "../../support/stacks.ts";
 import { exampleAccess, windowsExamples, windowsPool } from "../examples.ts";
 
 const shared = new URL("../../../components/machine/windows/scripts/", import.meta.url);
-const ps1 = (folder: URL): readonly string[] => readdirSync(folder).filter((name) => name.endsWith(".ps1"));
+const ps1 = (folder: URL) => readdirSync(folder).filter((name) => name.endsWith(".ps1"));
 const sampleFolder = new URL("../../../components/kubernetes/samples/", import.meta.url);
 const samples = ps1(sampleFolder).map((name) => ({ name, text: readFileSync(new URL(name, sampleFolder), "utf8") }));
 
@@ -77,7 +77,7 @@ const ofWindows: ReadonlySet<string> = new Set(
   Test-Path Unregister-ScheduledTask Update-MpSignature Where-Object Write-Host Write-Verbose`.split(/\s+/),
 );
 
-function defined(text: string): readonly string[] {
+function defined(text: string) {
   return [...text.matchAll(/^\s*function ([\w.-]+)/gim)].map(([, name = ""]) => name);
 }
 
@@ -90,7 +90,7 @@ function closure(name: string, network: PodNetwork, found: Set<string> = new Set
   return found;
 }
 
-function included(network: PodNetwork): ReadonlySet<string> {
+function included(network: PodNetwork) {
   return new Set(
     windowsScripts(network).flatMap((name) => [...closure(name, network)].filter((other) => other !== name)),
   );
@@ -125,8 +125,10 @@ describe("commands of the PowerShell scripts", () => {
         windowsScripts(network).filter((name) => pattern.test(readWindowsScript(name, network))),
       );
       found.push(...samples.filter(({ text }) => pattern.test(text)).map(({ name }) => name));
-      const unknown = [...new Set(found)].filter((name) => !places.includes(name));
-      assert.deepEqual(unknown, []);
+      assert.deepEqual(
+        [...new Set(found)].filter((name) => !places.includes(name)),
+        [],
+      );
     });
 
   for (const { name, text } of samples)
@@ -207,7 +209,7 @@ describe("the stages of a Windows node", () => {
   it("come once, after their needs, never beside one with their service or network", () => {
     const waves = stageWaves(windowsStages);
     assert.deepEqual(waves.flat().sort(), [...names].sort());
-    const wave = (name: WindowsStageName): number => waves.findIndex((members) => members.includes(name));
+    const wave = (name: WindowsStageName) => waves.findIndex((members) => members.includes(name));
     for (const { name, needs, connects } of windowsStages) {
       for (const need of needs) assert.ok(wave(need) < wave(name), `${need} before ${name}`);
       if (connects) assert.notEqual(wave(name), wave("network"), name);
@@ -236,7 +238,14 @@ describe("the stages of a Windows node", () => {
   });
 
   it("a changed script repeats the stages that use it", () => {
-    const rerun = changed(hashes(undefined, (name) => (name === "routes.ps1" ? "fixed" : name)));
-    assert.deepEqual(rerun, ["network", "before", "join", "services", "programs", "ready", "after"]);
+    assert.deepEqual(changed(hashes(undefined, (name) => (name === "routes.ps1" ? "fixed" : name))), [
+      "network",
+      "before",
+      "join",
+      "services",
+      "programs",
+      "ready",
+      "after",
+    ]);
   });
 });

@@ -28,14 +28,16 @@ describe("the payload of a Windows worker", () => {
       for (const { path, content } of payload.files.filter((file) => !file.path.endsWith(".ps1")))
         assert.deepEqual([...new Set(content.match(/@[A-Z_]+@/g) ?? [])].sort(), filled.get(path) ?? [], path);
       const { stages } = JSON.parse(fileOf(payload, machinePath));
-      const join = stages.find(({ name }: { name: string }) => name === "join");
-      assert.deepEqual(join.fills, ["C:\\etc\\kubernetes\\kubelet-config.yaml", "C:\\fenestra\\10-flannel.conflist"]);
+      assert.deepEqual(stages.find(({ name }: { name: string }) => name === "join").fills, [
+        "C:\\etc\\kubernetes\\kubelet-config.yaml",
+        "C:\\fenestra\\10-flannel.conflist",
+      ]);
     }
   });
 
   it("has all its files in folders that others may neither read nor write", () => {
     const folders = protectedFolders(podNetworks.flannel.windows.protectedFolders);
-    const inside = (path: string): boolean => folders.some((folder) => path.startsWith(`${folder}\\`));
+    const inside = (path: string) => folders.some((folder) => path.startsWith(`${folder}\\`));
     for (const { payload } of windowsExamples()) {
       for (const { path } of payload.files) assert.ok(inside(path), path);
       const machine = JSON.parse(fileOf(payload, machinePath));
@@ -60,7 +62,7 @@ describe("the payload of a Windows worker", () => {
   it("names every value that the scripts read", () => {
     const payload = exampleWindowsWorker(exampleSpec("aws-prod"));
     const machine: unknown = JSON.parse(fileOf(payload, machinePath));
-    const has = (path: string): boolean => {
+    const has = (path: string) => {
       let value: unknown = machine;
       for (const key of path.split(".")) {
         if (typeof value !== "object" || value === null) return false;
@@ -121,8 +123,11 @@ describe("a Windows node", () => {
       for (const { name, value } of plugins[0].delegate.policies) {
         const { Type, Settings, ...rest } = value;
         assert.deepEqual([name, rest], ["EndpointPolicy", {}], Type);
-        const unknown = Object.keys(Settings).filter((key) => settingsOf[Type]?.includes(key) !== true);
-        assert.deepEqual(unknown, [], Type);
+        assert.deepEqual(
+          Object.keys(Settings).filter((key) => settingsOf[Type]?.includes(key) !== true),
+          [],
+          Type,
+        );
       }
     });
 });
@@ -140,9 +145,8 @@ function archiveOf(script: string): Archive {
   return JSON.parse(gunzipSync(Buffer.from(packed, "base64")).toString("utf8"));
 }
 
-const awsScript = (payload: MachinePayload): string => packWindowsAws(payload, scriptsObject(payload), scriptsBucket);
-const azureScript = (payload: MachinePayload): string =>
-  Buffer.from(packWindowsAzure(payload), "base64").toString("utf8");
+const awsScript = (payload: MachinePayload) => packWindowsAws(payload, scriptsObject(payload), scriptsBucket);
+const azureScript = (payload: MachinePayload) => Buffer.from(packWindowsAzure(payload), "base64").toString("utf8");
 
 describe("a packed Windows payload", () => {
   it("stays below the limits of both clouds; bytes per pool", () => {
@@ -171,8 +175,7 @@ describe("a packed Windows payload", () => {
   it("on AWS holds every file once, in user data or object", () => {
     for (const { payload } of windowsExamples("aws")) {
       const first = archiveOf(awsScript(payload));
-      const object = scriptsObject(payload);
-      const second: Archive = JSON.parse(object.content);
+      const second: Archive = JSON.parse(scriptsObject(payload).content);
       assert.equal(first.entry, "C:\\fenestra\\fetch.ps1");
       assert.equal(second.entry, payload.entry);
       const all = [...Object.keys(first.files), ...Object.keys(second.files)];
