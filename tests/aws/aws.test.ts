@@ -46,10 +46,14 @@ describe("the network on AWS", () => {
       const nats = ofType(recorded, "aws:ec2/natGateway:NatGateway");
       assert.deepEqual([...nats.keys()], gateways);
       const idToName = new Map([...nats].map(([name, { id }]) => [id, name]));
-      const found = [...ofType(recorded, "aws:ec2/route:Route")]
-        .filter(([name]) => name.startsWith("n-private-"))
-        .map(([name, { inputs }]) => [name.slice(-1), idToName.get(textOf(inputs.natGatewayId))]);
-      assert.deepEqual(Object.fromEntries(found), routes);
+      assert.deepEqual(
+        Object.fromEntries(
+          [...ofType(recorded, "aws:ec2/route:Route")]
+            .filter(([name]) => name.startsWith("n-private-"))
+            .map(([name, { inputs }]) => [name.slice(-1), idToName.get(textOf(inputs.natGatewayId))]),
+        ),
+        routes,
+      );
     });
 
   it("has endpoints of registries where those are named, and no proxy is the way there", async () => {
@@ -157,11 +161,13 @@ describe("replacements on AWS", () => {
     const host = resource(prod, "aws:lb/loadBalancer:LoadBalancer", "aws-prod-api-internal").outputs.dnsName;
     assert.equal(typeof host, "string");
     const template = resource(prod, "aws:ec2/launchTemplate:LaunchTemplate", "aws-prod-pool-win2019-template");
-    const tags = listOf(template.inputs.tagSpecifications)
-      .map(mapOf)
-      .filter(({ resourceType }) => resourceType === "instance")
-      .map((specification) => mapOf(specification.tags)[apiHostTag]);
-    assert.deepEqual(tags, [host]);
+    assert.deepEqual(
+      listOf(template.inputs.tagSpecifications)
+        .map(mapOf)
+        .filter(({ resourceType }) => resourceType === "instance")
+        .map((specification) => mapOf(specification.tags)[apiHostTag]),
+      [host],
+    );
   });
 });
 

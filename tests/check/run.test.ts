@@ -115,12 +115,17 @@ describe("the engine of checks", () => {
     const onWaiting = () => {
       beats += 1;
     };
-    const waits = check("waits", async ({ signal }) =>
-      until("the pod", { signal, intervalMs: 5 }, () => Promise.reject(new NotYet("it is Pending"))),
+    assert.deepEqual(
+      await run(
+        [
+          check("waits", async ({ signal }) =>
+            until("the pod", { signal, intervalMs: 5 }, () => Promise.reject(new NotYet("it is Pending"))),
+          ),
+        ],
+        { limitMs: 50, heartbeatMs: 10, onWaiting },
+      ),
+      ["waits failed: gave up waiting for the pod: it is Pending"],
     );
-    assert.deepEqual(await run([waits], { limitMs: 50, heartbeatMs: 10, onWaiting }), [
-      "waits failed: gave up waiting for the pod: it is Pending",
-    ]);
     assert.ok(beats > 0);
     const deaf = check("deaf", () => new Promise(() => undefined));
     assert.deepEqual(await run([deaf, check("next")], { limitMs: 20 }), [

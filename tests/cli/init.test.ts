@@ -162,9 +162,10 @@ const makers = ["init", "update", "rehearse", "up", "down", "image", "schema", "
 
 describe("fenestra schema", () => {
   it("prints every finding to read", async () => {
-    const { out } = await fenestra("schema", "--findings");
     assert.deepEqual(
-      [...out.matchAll(/^- `([a-z-]+)` \((?:note|warning|error)\b/gm)].map(([, id]) => id),
+      [...(await fenestra("schema", "--findings")).out.matchAll(/^- `([a-z-]+)` \((?:note|warning|error)\b/gm)].map(
+        ([, id]) => id,
+      ),
       [...Object.keys(findingRules), "acknowledged-nothing", fewerMachines].sort(),
     );
   });
@@ -221,9 +222,11 @@ describe("what a command writes", () => {
   });
 
   it("has its own colours where there are some, and nobody's elsewhere", async () => {
-    const red: Paint = (_style, text) => `\u001b[31m${text}\u001b[39m`;
     const coloured = mild.replace("\u{FFFD}[31m", "\u001b[31m");
-    assert.equal(await written("out", red), `\u001b[31mx\u001b[39m${coloured}`);
+    assert.equal(
+      await written("out", (_style, text) => `\u001b[31m${text}\u001b[39m`),
+      `\u001b[31mx\u001b[39m${coloured}`,
+    );
   });
 
   it("is refused before any work where it has no place", async () => {

@@ -89,9 +89,10 @@ describe("bad input", () => {
   it("is told where a service account has more statements than a role holds", () => {
     const statement = { actions: ["s3:GetObject"], resources: ["arn:aws:s3:::shop/*"] };
     const account = { namespace: "shop", name: "a", statements: Array.from({ length: 120 }, () => statement) };
-    const { problems } = errorOf(changed("aws", { "access.workloadIdentity.serviceAccounts": [account] }));
     assert.deepEqual(
-      problems.map(({ path: at, allowed }) => [at, allowed]),
+      errorOf(changed("aws", { "access.workloadIdentity.serviceAccounts": [account] })).problems.map(
+        ({ path: at, allowed }) => [at, allowed],
+      ),
       [["config.fenestra:access.workloadIdentity.serviceAccounts[0].statements", "at most 10240 characters of JSON"]],
     );
   });
@@ -164,11 +165,10 @@ describe("bad input", () => {
 
   it("gives an empty config its missing keys and nothing else", () => {
     const told = errorOf({}).problems.map(({ path: at, message }) => [at, message]);
-    const wanted = ["cloud", "name", "network", "pools", "region"].map((key) => [
-      `config.fenestra:${key}`,
-      "is missing",
-    ]);
-    assert.deepEqual(told, wanted);
+    assert.deepEqual(
+      told,
+      ["cloud", "name", "network", "pools", "region"].map((key) => [`config.fenestra:${key}`, "is missing"]),
+    );
   });
 
   it("does not let a refused value make noise in the rules, nor hide what lies beside it", () => {

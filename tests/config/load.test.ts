@@ -43,14 +43,16 @@ describe("loading a stack's config", () => {
   });
 
   it("keeps a text that looks like a number or like JSON a text", () => {
-    const config = loadConfig({
-      ...texts,
-      "fenestra:cloud": "aws",
-      "fenestra:region": "eu-central-1",
-      "fenestra:network": '{"zones":["eu-central-1a"]}',
-      "fenestra:accountId": "012345678901",
-    });
-    assert.equal(config.accountId, "012345678901");
+    assert.equal(
+      loadConfig({
+        ...texts,
+        "fenestra:cloud": "aws",
+        "fenestra:region": "eu-central-1",
+        "fenestra:network": '{"zones":["eu-central-1a"]}',
+        "fenestra:accountId": "012345678901",
+      }).accountId,
+      "012345678901",
+    );
     assert.deepEqual(
       problemsOf(() => loadConfig({ ...texts, "fenestra:name": "[1]" })),
       [["config.fenestra:name", "[1]", "is not a lower-case name"]],

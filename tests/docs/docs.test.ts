@@ -55,10 +55,10 @@ describe("documents and their links", () => {
     // The samples in stacks/ are the users' to change and delete.
     const relative = links.filter(({ target }) => !/^[a-z]+:|^(?:\.\.\/)*stacks\/Pulumi\./.test(target));
     assert.ok(relative.length > 50, `${relative.length} relative links`);
-    const problems = relative
-      .map(({ document, target }) => linkProblem(document, target))
-      .filter((problem) => problem !== undefined);
-    assert.deepEqual(problems, []);
+    assert.deepEqual(
+      relative.map(({ document, target }) => linkProblem(document, target)).filter((problem) => problem !== undefined),
+      [],
+    );
   });
 
   it("lead from each alert to what ends it", () => {
@@ -99,12 +99,14 @@ describe("sentences of the documentation", () => {
       .map((setting) => setting.split(".").at(-1) ?? "")
       .filter((name) => !names.has(name));
     assert.ok(gone.includes("spotMaxPrice"), gone.join(" "));
-    const stale = documents()
-      .filter(({ file }) => !/^CHANGES|^docs\/adr/.test(file))
-      .flatMap(({ file, prose }) =>
-        gone.filter((name) => prose.includes(`\`${name}\``)).map((name) => `${file}: ${name}`),
-      );
-    assert.deepEqual(stale, []);
+    assert.deepEqual(
+      documents()
+        .filter(({ file }) => !/^CHANGES|^docs\/adr/.test(file))
+        .flatMap(({ file, prose }) =>
+          gone.filter((name) => prose.includes(`\`${name}\``)).map((name) => `${file}: ${name}`),
+        ),
+      [],
+    );
   });
 
   it("name nothing in camel case that neither the schema nor a file of the project has", () => {

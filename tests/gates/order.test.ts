@@ -116,8 +116,10 @@ describe("the guards of changes", () => {
   it("refuse the first update of an example, and leave it alone in a preview", async () => {
     const unfit = [{ path: "config.fenestra:httpProxy", value: "x", message: "is an example", allowed: "your own" }];
     const recorded = await withMocks(() => void changeGuard("guard", { version: "1.36.4", replicas: 3 }, {}, unfit));
-    const { hooks } = resource(recorded, "pulumi:index:Stash", "guard").options;
-    assert.deepEqual(hooks, { beforeCreate: ["guard-first"], beforeUpdate: ["guard"] });
+    assert.deepEqual(resource(recorded, "pulumi:index:Stash", "guard").options.hooks, {
+      beforeCreate: ["guard-first"],
+      beforeUpdate: ["guard"],
+    });
     const hook = recorded.hooks.get("guard-first");
     assert.ok(hook !== undefined && "opts" in hook);
     assert.notEqual(hook.opts?.onDryRun, true);

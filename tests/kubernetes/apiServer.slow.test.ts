@@ -92,8 +92,10 @@ describe("guard rails on a real API server", function () {
       0,
     );
     const patch = JSON.stringify([{ op: "add", path: "/spec/tolerations/-", value: { operator: "Exists" } }]);
-    const { stderr } = await api.kubectl(["-n", "plain", "patch", "pod", "late", "--type=json", "-p", patch]);
-    assert.match(stderr, /could act as a control-plane machine/);
+    assert.match(
+      (await api.kubectl(["-n", "plain", "patch", "pod", "late", "--type=json", "-p", patch])).stderr,
+      /could act as a control-plane machine/,
+    );
     await api.kubectl(["-n", "plain", "delete", "pod", "late", "--force"]);
   });
 

@@ -115,10 +115,16 @@ describe("in-cluster layer", () => {
   });
 
   it("lets no system object wait for the pools, or the first update could not end", () => {
-    const waiting = objects(recorded)
-      .filter((each) => [...allBefore(recorded, each)].some((name) => name.startsWith("pool-")))
-      .map(parentOf);
-    assert.deepEqual([...new Set(waiting)], ["in-samples"]);
+    assert.deepEqual(
+      [
+        ...new Set(
+          objects(recorded)
+            .filter((each) => [...allBefore(recorded, each)].some((name) => name.startsWith("pool-")))
+            .map(parentOf),
+        ),
+      ],
+      ["in-samples"],
+    );
     assert.ok(objects(recorded).every((each) => allBefore(recorded, each).has("gate")));
   });
 
@@ -156,10 +162,13 @@ describe("in-cluster layer", () => {
     assert.equal(parentOf(gate), "in-guard-rails");
     // The policy and its binding have the same name.
     const policy = "in-guard-rails-fenestra-placement";
-    const kinds = gate.dependencies
-      .filter((urn) => nameOfUrn(urn) === policy)
-      .map((urn) => urn.split("::")[2]?.split(":").at(-1));
-    assert.deepEqual(kinds.toSorted(), ["MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"]);
+    assert.deepEqual(
+      gate.dependencies
+        .filter((urn) => nameOfUrn(urn) === policy)
+        .map((urn) => urn.split("::")[2]?.split(":").at(-1))
+        .toSorted(),
+      ["MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"],
+    );
     const samples = samplesOf(recorded);
     assert.ok(samples.length > 10);
     for (const sample of samples) assert.ok(allBefore(recorded, sample).has(gate.name), sample.name);

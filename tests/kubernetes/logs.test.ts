@@ -126,10 +126,11 @@ describe("configuration of the log collectors", () => {
             Object.keys(declared[kind]).toSorted(),
             `${kind} of ${collector}`,
           );
-          const unknown = Object.keys(declared[kind]).filter(
-            (id) => !components[kind].some((type) => type === id.split("/")[0]),
+          assert.deepEqual(
+            Object.keys(declared[kind]).filter((id) => !components[kind].some((type) => type === id.split("/")[0])),
+            [],
+            `${kind} of ${collector}`,
           );
-          assert.deepEqual(unknown, [], `${kind} of ${collector}`);
         }
         // Nothing that could not be sent, or came while the collector was away, is lost.
         const kept = { storage: "file_storage", retry_on_failure: { enabled: true, max_elapsed_time: "0s" } };

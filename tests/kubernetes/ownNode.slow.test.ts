@@ -93,8 +93,7 @@ describe("identities of a worker on a real API server", function () {
       },
     ]);
     for (const name of ["web", "elsewhere"]) {
-      const { stdout } = await api.kubectl(["get", "pod", name, "--output=jsonpath={.metadata.uid}"]);
-      uids.set(name, stdout);
+      uids.set(name, (await api.kubectl(["get", "pod", name, "--output=jsonpath={.metadata.uid}"])).stdout);
     }
     const addresses = JSON.stringify({ status: { addresses: [{ type: "InternalIP", address: "10.0.64.4" }] } });
     // A new Node gets another one.

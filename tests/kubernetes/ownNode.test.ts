@@ -38,9 +38,12 @@ describe("identities on workers", () => {
   });
 
   it("that may write Nodes are those of the policy", () => {
-    const writers = [...found]
-      .filter(([, writes]) => [...writes].some((write) => / (nodes(\/.*)?|\*)$/.test(write)))
-      .map(([account]) => account);
-    assert.deepEqual(writers.toSorted(), Object.keys(nodeWriters).toSorted());
+    assert.deepEqual(
+      [...found]
+        .filter(([, writes]) => [...writes].some((write) => / (nodes(\/.*)?|\*)$/.test(write)))
+        .map(([account]) => account)
+        .toSorted(),
+      Object.keys(nodeWriters).toSorted(),
+    );
   });
 });

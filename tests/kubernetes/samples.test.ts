@@ -74,9 +74,8 @@ describe("samples", () => {
 
   it("bring LogMonitor into IIS only with the digest that was recorded, or that its publisher tells", () => {
     const setup = manifest(manifestsOf(aws), "ConfigMap", "log-monitor").data ?? {};
-    const { LogConfig: read } = JSON.parse(String(setup["LogMonitorConfig.json"]));
     assert.deepEqual(
-      read.sources.map(({ type }: { type: string }) => type),
+      JSON.parse(String(setup["LogMonitorConfig.json"])).LogConfig.sources.map(({ type }: { type: string }) => type),
       ["EventLog", "File", "ETW"],
     );
     const address = "https://github.com/microsoft/windows-container-tools/releases/download/v2.1.3/LogMonitor.exe";

@@ -82,11 +82,12 @@ describe("logins of a proxy and a mirror", function () {
         all.filter(({ text }) => forms.some((form) => text.includes(form))),
         [],
       );
-      const holding = program.resources.filter(({ inputs }) =>
-        plainTexts(reveal(inputs)).some(({ text }) => text.includes("CORP%5Csvc") && text.includes(basic)),
-      );
       assert.deepEqual(
-        holding.map(({ name }) => name),
+        program.resources
+          .filter(({ inputs }) =>
+            plainTexts(reveal(inputs)).some(({ text }) => text.includes("CORP%5Csvc") && text.includes(basic)),
+          )
+          .map(({ name }) => name),
         [`${cloud}-dev-secrets-credentials`],
       );
       const machines = collectMachines(program);

@@ -46,9 +46,8 @@ describe("the fingerprint of a payload", () => {
       });
       const machines = collectMachines(recorded.program, ({ desired }) => Math.max(desired, 1));
       const labels = machines.flatMap(({ role, userData }) => {
-        const { files } = decodeUserData(userData, awsObjects(recorded.program, role));
-        const flags = files
-          .map(({ content }) => /--node-labels=([^\s"]+)/.exec(content)?.[1])
+        const flags = decodeUserData(userData, awsObjects(recorded.program, role))
+          .files.map(({ content }) => /--node-labels=([^\s"]+)/.exec(content)?.[1])
           .find((found) => found !== undefined);
         const registered = new Map(
           (flags ?? "")

@@ -34,13 +34,15 @@ describe("pools", () => {
             const selected = Object.entries(found.nodeSelector).every(([key, value]) => labels[key] === value);
             assert.equal(selected, nodeOf === classOf && (isolation === "process" || hyperV));
             if (!selected) continue;
-            const left = scheduling.taints.filter(
-              (taint) =>
-                !found.tolerations.some(
-                  ({ key, value, effect }) => key === taint.key && value === taint.value && effect === taint.effect,
-                ),
+            assert.deepEqual(
+              scheduling.taints.filter(
+                (taint) =>
+                  !found.tolerations.some(
+                    ({ key, value, effect }) => key === taint.key && value === taint.value && effect === taint.effect,
+                  ),
+              ),
+              [],
             );
-            assert.deepEqual(left, []);
           }
       }
     assert.equal(runtimeClass(operatingSystem("windows-2019"), "hyperv")?.name, "windows-2019-hyperv");

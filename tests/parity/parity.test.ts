@@ -23,9 +23,10 @@ for (const cloud of ["aws", "azure"] as const)
     const { own, provider, endpoint } = clouds[cloud];
 
     it("has no hook on deletion: a plain `pulumi destroy` must work", async () => {
-      const { program } = await runStack(`${cloud}-prod`);
       assert.deepEqual(
-        program.resources.filter(({ options: { hooks } }) => hooks.beforeDelete ?? hooks.afterDelete),
+        (await runStack(`${cloud}-prod`)).program.resources.filter(
+          ({ options: { hooks } }) => hooks.beforeDelete ?? hooks.afterDelete,
+        ),
         [],
       );
     });

@@ -66,9 +66,11 @@ describe("the API's own name", () => {
   });
 
   it("is in the certificate, with the other names", () => {
-    const access = { dns: { name }, names: ["api.corp.example", "10.99.0.7"] };
     assert.match(
-      fileOf(exampleControlPlane(specOf("aws-dev", { access })), "/etc/fenestra/kubeadm.yaml"),
+      fileOf(
+        exampleControlPlane(specOf("aws-dev", { access: { dns: { name }, names: ["api.corp.example", "10.99.0.7"] } })),
+        "/etc/fenestra/kubeadm.yaml",
+      ),
       /- localhost\n {4}- api\.shop\.example\.com\n {4}- api\.corp\.example\n {4}- 10\.99\.0\.7\n/,
     );
   });
@@ -189,13 +191,15 @@ describe("the program on Azure", () => {
   });
 
   it("spells names of tags as Azure's DNS keeps them", () => {
-    const tags = { "fenestra:cluster": "a", "cost centre": "b", "2nd-owner": "c", plain_1: "d" };
-    assert.deepEqual(inDns({ name: "g", subscriptionId: "s", location: "westeurope", tags }).tags, {
-      fenestra_cluster: "a",
-      cost_centre: "b",
-      _2nd_owner: "c",
-      plain_1: "d",
-    });
+    assert.deepEqual(
+      inDns({
+        name: "g",
+        subscriptionId: "s",
+        location: "westeurope",
+        tags: { "fenestra:cluster": "a", "cost centre": "b", "2nd-owner": "c", plain_1: "d" },
+      }).tags,
+      { fenestra_cluster: "a", cost_centre: "b", _2nd_owner: "c", plain_1: "d" },
+    );
   });
 
   it("has the cloud controller tag what it makes too: load balancers of Services and their addresses", async () => {

@@ -32,9 +32,10 @@ describe("keys and certificates", () => {
   });
 
   it("encrypt with 32 random bytes, and only those that encrypt are protected", async () => {
-    const keys = ofType(await make(["ecdsa"], ["key2", "key1"]), "random:index/randomBytes:RandomBytes");
     assert.deepEqual(
-      [...keys.values()].map(({ name, inputs, options }) => [name, inputs, options.protect]),
+      [...ofType(await make(["ecdsa"], ["key2", "key1"]), "random:index/randomBytes:RandomBytes").values()].map(
+        ({ name, inputs, options }) => [name, inputs, options.protect],
+      ),
       [
         ["demo-pki-encryption-key-key2", { length: 32 }, true],
         ["demo-pki-encryption-key", { length: 32 }, false],
@@ -44,16 +45,18 @@ describe("keys and certificates", () => {
 
   it("leave as secrets, except the certificates", async () => {
     const { outputs } = (await make()).program;
-    const secrets = Object.entries(outputs)
-      .sort()
-      .map(([name, value]) => [name, value instanceof Secret]);
-    assert.deepEqual(secrets, [
-      ["ca", false],
-      ["caKey", true],
-      ["encryptionKey", true],
-      ["kubeconfig", true],
-      ["serviceAccountKey", true],
-    ]);
+    assert.deepEqual(
+      Object.entries(outputs)
+        .sort()
+        .map(([name, value]) => [name, value instanceof Secret]),
+      [
+        ["ca", false],
+        ["caKey", true],
+        ["encryptionKey", true],
+        ["kubeconfig", true],
+        ["serviceAccountKey", true],
+      ],
+    );
     assert.match(textOf(outputs.kubeconfig) ?? "", /server: https:\/\/api:6443/);
   });
 });

@@ -305,8 +305,7 @@ describe("a resource keeps what it was", () => {
   const network = (name: string, options: CustomResourceOptions = {}, type = "aws:ec2/vpc:Vpc") =>
     new Network(type, name, { cidrBlock: "10.0.0.0/16" }, options);
   const recorded = async (build: () => unknown) => {
-    const { program } = await withMocks(build, { simulate: () => ({ id: "a", outputs: {} }) });
-    return program.resources.map((each) => ({
+    return (await withMocks(build, { simulate: () => ({ id: "a", outputs: {} }) })).program.resources.map((each) => ({
       ...each,
       parent: each.parent ?? null,
       provider: null,

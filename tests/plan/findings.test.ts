@@ -207,13 +207,15 @@ describe("findings", () => {
       },
     });
     const all = findings({ ...given, leaks: [{ resource: "r", path: "p", what: "a secret" }] });
-    const told = all.flatMap(({ id, acknowledged }) => (id === "known-vulnerability" ? [] : [[id, acknowledged]]));
-    assert.deepEqual(told, [
-      ["public-api-open", reason],
-      ["secret-in-the-open", null],
-      ["acknowledged-nothing", null],
-      ["acknowledged-nothing", null],
-    ]);
+    assert.deepEqual(
+      all.flatMap(({ id, acknowledged }) => (id === "known-vulnerability" ? [] : [[id, acknowledged]])),
+      [
+        ["public-api-open", reason],
+        ["secret-in-the-open", null],
+        ["acknowledged-nothing", null],
+        ["acknowledged-nothing", null],
+      ],
+    );
     assert.ok(!reaches(findings(given), "error") && reaches(all, "error"));
   });
 

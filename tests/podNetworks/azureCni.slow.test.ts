@@ -101,14 +101,16 @@ describe("Azure CNI", () => {
       new Set(hosts.flatMap(({ machine }) => [machine.privateIp, ...(machine.secondaryIps ?? [])])).size,
       3 * 16 + 2 * 31,
     );
-    const addresses = hosts
-      .slice(0, 3)
-      .map(({ machine }) => [machine.privateIp, machine.secondaryIps?.[0], machine.secondaryIps?.at(-1)]);
-    assert.deepEqual(addresses, [
-      ["10.60.8.10", "10.60.8.16", "10.60.8.30"],
-      ["10.60.8.11", "10.60.8.31", "10.60.8.45"],
-      ["10.60.8.12", "10.60.8.46", "10.60.8.60"],
-    ]);
+    assert.deepEqual(
+      hosts
+        .slice(0, 3)
+        .map(({ machine }) => [machine.privateIp, machine.secondaryIps?.[0], machine.secondaryIps?.at(-1)]),
+      [
+        ["10.60.8.10", "10.60.8.16", "10.60.8.30"],
+        ["10.60.8.11", "10.60.8.31", "10.60.8.45"],
+        ["10.60.8.12", "10.60.8.46", "10.60.8.60"],
+      ],
+    );
   });
 
   it("needs addresses for every pod of every machine, and for a tenth more machines that a roll adds", () => {
@@ -142,12 +144,12 @@ describe("Azure CNI", () => {
   it("installs the plug-in before the configuration that names it", () => {
     const sets = manifestsOf(specOf()).filter(({ kind }) => kind === "DaemonSet");
     assert.ok(sets.every(({ metadata }) => !/flannel/.test(metadata.name)));
-    const installer = JSON.stringify(sets.find(({ metadata }) => metadata.name === "azure-cni-installer"));
-    assert.deepEqual(installer.match(/"\/(?:opt\/cni\/bin|etc\/cni\/net\.d)\/[^"]+"/g), [
-      '"/opt/cni/bin/azure-vnet"',
-      '"/opt/cni/bin/azure-vnet-ipam"',
-      '"/etc/cni/net.d/10-azure.conflist"',
-    ]);
+    assert.deepEqual(
+      JSON.stringify(sets.find(({ metadata }) => metadata.name === "azure-cni-installer")).match(
+        /"\/(?:opt\/cni\/bin|etc\/cni\/net\.d)\/[^"]+"/g,
+      ),
+      ['"/opt/cni/bin/azure-vnet"', '"/opt/cni/bin/azure-vnet-ipam"', '"/etc/cni/net.d/10-azure.conflist"'],
+    );
   });
 
   it("has policies of Windows pods in the flat form of version 1, which its plug-in alone reads", () => {

@@ -108,8 +108,14 @@ describe("an existing network", () => {
       for (const { name, dependencies } of machines) assert.ok(dependencies.includes(check?.urn ?? "?"), name);
       if (cloud === "aws") return;
       const name = "azure-existing-network-controllers";
-      const { onError } = resource(recorded, "azure-native:authorization:RoleAssignment", name).options.hooks;
-      assert.deepEqual([onError, recorded.hooks.has(name)], [[name], true], "its role is a moment old");
+      assert.deepEqual(
+        [
+          resource(recorded, "azure-native:authorization:RoleAssignment", name).options.hooks.onError,
+          recorded.hooks.has(name),
+        ],
+        [[name], true],
+        "its role is a moment old",
+      );
     });
   }
 

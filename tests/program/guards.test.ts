@@ -79,10 +79,15 @@ describe("what guards a user", function () {
         resources.filter(({ type }) => type.startsWith("kubernetes:")).map(({ inputs }) => reveal(inputs)),
       );
       for (const [name, output] of told[cloud]) {
-        const holder = resources.find(
-          (each) => each.name === `${cloud}-dev-${name}` && each.outputs[output] !== undefined,
+        assert.ok(
+          inside.includes(
+            textOf(
+              resources.find((each) => each.name === `${cloud}-dev-${name}` && each.outputs[output] !== undefined)
+                ?.outputs[output],
+            ) ?? "?",
+          ),
+          name,
         );
-        assert.ok(inside.includes(textOf(holder?.outputs[output]) ?? "?"), name);
       }
     });
 });

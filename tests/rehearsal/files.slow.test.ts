@@ -58,11 +58,14 @@ describe("the files of Linux machines", function () {
       for (const { name: machine, files, source } of machines) {
         assert.deepEqual(await read(program ?? "", files, source), [], machine);
         for (const [path, from, to, says] of mistakes) {
-          const changed = files.map((file) =>
-            file.path === path ? { ...file, content: file.content.replace(from, to) } : file,
-          );
           assert.match(
-            (await read(program ?? "", changed, path === undefined ? source.replace(from, to) : source)).join("\n"),
+            (
+              await read(
+                program ?? "",
+                files.map((file) => (file.path === path ? { ...file, content: file.content.replace(from, to) } : file)),
+                path === undefined ? source.replace(from, to) : source,
+              )
+            ).join("\n"),
             says,
           );
         }

@@ -184,8 +184,7 @@ describe("the parts of up for a pipeline", function () {
       child.stdout.destroy();
       child.stderr.destroy();
       for (const signal of signals) child.kill(signal);
-      const [code] = await once(child, "exit");
-      assert.deepEqual([code, existsSync(at("ended"))], [130, true]);
+      assert.deepEqual([(await once(child, "exit"))[0], existsSync(at("ended"))], [130, true]);
     });
 
   it("name a file that has something else where Pulumi looks for a text", () => {

@@ -109,8 +109,7 @@ function methods(packageName: string, cloud: Providing) {
     ),
     checkConfig: unary(checked),
     diffConfig: unary((request: messages.DiffRequest) => {
-      const { changes } = difference({ ...questionOf(request), type: request.getType() });
-      return different(changes);
+      return different(difference({ ...questionOf(request), type: request.getType() }).changes);
     }),
     configure: unary((request: messages.ConfigureRequest) => {
       cloud.configure(packageName, read(request.getArgs()));
@@ -118,8 +117,7 @@ function methods(packageName: string, cloud: Providing) {
     }),
     check: unary(checked),
     diff: unary((request: messages.DiffRequest) => {
-      const { changes } = cloud.difference({ ...questionOf(request), type: request.getType() });
-      return different(changes);
+      return different(cloud.difference({ ...questionOf(request), type: request.getType() }).changes);
     }),
     create: unary(async (request: messages.CreateRequest) => {
       const subject = subjectOf(request);

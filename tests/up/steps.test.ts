@@ -176,9 +176,8 @@ describe("the steps of up and down", () => {
 
   it("compare what is done, to what and why, as the pipelines do", () => {
     const urn = "urn:pulumi:s::fenestra::aws:ec2/vpc:Vpc::x";
-    const { update } = DiffKind;
     const steps = [
-      { op: "update", urn, detailedDiff: { "tags.a": { diffKind: update, inputDiff: true } } },
+      { op: "update", urn, detailedDiff: { "tags.a": { diffKind: DiffKind.update, inputDiff: true } } },
       { op: "replace", urn, keys: ["cidrBlock"] },
       ...(["same", "read", "refresh"] as const).map((op) => ({ op, urn })),
       { op: "update", urn: "urn:pulumi:s::fenestra::pulumi:providers:aws::x" },
@@ -224,12 +223,16 @@ describe("the steps of up and down", () => {
   });
 
   it("give evidence with digests of user data, and without a secret in any field", () => {
-    const resources = [
-      { urn: "urn::t::m", inputs: { userData: "x" } },
-      { urn: "urn::t::n", inputs: { virtualMachineProfile: { osProfile: { customData: "y" } } } },
-      { urn: "urn::t::o", inputs: { a: "x" } },
-    ];
-    assert.deepEqual(Object.keys(digests(resources)), ["m", "n"]);
+    assert.deepEqual(
+      Object.keys(
+        digests([
+          { urn: "urn::t::m", inputs: { userData: "x" } },
+          { urn: "urn::t::n", inputs: { virtualMachineProfile: { osProfile: { customData: "y" } } } },
+          { urn: "urn::t::o", inputs: { a: "x" } },
+        ]),
+      ),
+      ["m", "n"],
+    );
     const secrets = [
       "-----BEGIN PRIVATE KEY-----\nhunter2hunter2\n-----END PRIVATE KEY-----",
       "abcde1.hunter2hunter2aa",

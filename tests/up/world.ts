@@ -183,8 +183,7 @@ export async function makeWorld(folder: string, pulumiPath: string, stack: strin
     };
     child.stdout.setEncoding("utf8").on("data", read);
     child.stderr.setEncoding("utf8").on("data", read);
-    const [code] = await once(child, "close");
-    return { code, output };
+    return { code: (await once(child, "close"))[0], output };
   };
   return {
     folder,

@@ -121,8 +121,7 @@ describe("checks of paths", () => {
   it("ask NodePorts from the control plane and a worker, and fail when either does not get through", async () => {
     const askers = [groupOf("control-plane"), groupOf("linux"), groupOf("windows-2022")];
     const check = nodePortCheck(groupOf("windows-2022"), askers.slice(0, 2));
-    const [note] = await run(check, () => ended(0, "windows-2022-a1"));
-    assert.equal(note, "asked from cp and l1: w1, w22");
+    assert.equal((await run(check, () => ended(0, "windows-2022-a1")))[0], "asked from cp and l1: w1, w22");
     for (const deaf of ["control-plane-host", "linux-host"])
       await assert.rejects(
         givesUp(check, (_url, probePod) => (probePod === deaf ? closed : ended(0, "windows-2022-a0"))),
@@ -133,11 +132,13 @@ describe("checks of paths", () => {
   it("ask exporters from other nodes, and want their metrics on the page", async () => {
     const check = exporterCheck(groupOf("windows-2022"), [groupOf("control-plane"), groupOf("windows-2022")]);
     const asked: string[] = [];
-    const notes = await run(check, (url) => {
-      asked.push(url);
-      return ended(0, "# HELP\nwindows_cpu_time_total 1");
-    });
-    assert.deepEqual(notes, ["cp -> w1, cp -> w22, w1 -> w22"]);
+    assert.deepEqual(
+      await run(check, (url) => {
+        asked.push(url);
+        return ended(0, "# HELP\nwindows_cpu_time_total 1");
+      }),
+      ["cp -> w1, cp -> w22, w1 -> w22"],
+    );
     assert.ok(asked.every((url) => url.endsWith(":9182/metrics")));
     await assert.rejects(
       givesUp(check, () => ended(0, "node_load1 1")),
@@ -238,10 +239,15 @@ describe("checks of disks", () => {
     assert.equal(storageClassFor("linux", classes), "linux");
     assert.equal(storageClassFor("windows", [{ metadata: { name: "own" }, parameters: { fsType: "NTFS" } }]), "own");
     const annotations = { "storageclass.kubernetes.io/is-default-class": "true" };
-    const defaults = [1, 3, 2].map((day) => ({
-      metadata: { name: `of ${day}`, annotations, creationTimestamp: new Date(2026, 0, day) },
-    }));
-    assert.equal(storageClassFor("linux", defaults), "of 3");
+    assert.equal(
+      storageClassFor(
+        "linux",
+        [1, 3, 2].map((day) => ({
+          metadata: { name: `of ${day}`, annotations, creationTimestamp: new Date(2026, 0, day) },
+        })),
+      ),
+      "of 3",
+    );
   });
 
   const driver = "disk.csi.azure.com";
@@ -321,14 +327,16 @@ describe("requests for kubelets' certificates", () => {
 
 describe("what is missing of a cluster", () => {
   it("is told of the control plane by machine and program", () => {
-    const pods = ["etcd", "kube-apiserver", "kube-controller-manager"].map((program) => ({
-      metadata: { name: `${program}-cp` },
-      status: { conditions: [{ type: "Ready", status: program === "etcd" ? "False" : "True" }] },
-    }));
-    assert.deepEqual(controlPlaneProblems(["cp"], pods), [
-      "pod etcd-cp: it is not begun and not Ready, it has no node yet",
-      "pod kube-scheduler-cp: there is none",
-    ]);
+    assert.deepEqual(
+      controlPlaneProblems(
+        ["cp"],
+        ["etcd", "kube-apiserver", "kube-controller-manager"].map((program) => ({
+          metadata: { name: `${program}-cp` },
+          status: { conditions: [{ type: "Ready", status: program === "etcd" ? "False" : "True" }] },
+        })),
+      ),
+      ["pod etcd-cp: it is not begun and not Ready, it has no node yet", "pod kube-scheduler-cp: there is none"],
+    );
   });
 
   it("is each object of the stack that is gone, emptied, changed by hand, or has no pods", async () => {

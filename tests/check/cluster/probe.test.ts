@@ -107,12 +107,14 @@ async function executed(answer: (socket: Duplex) => void) {
 
 describe("commands in pods", () => {
   it("say what the pod says, with its exit code", async () => {
-    const result = executed((socket) => {
-      say(socket, 1, "out");
-      say(socket, 2, "err");
-      say(socket, 3, JSON.stringify({ status: "Success" }));
-    });
-    assert.deepEqual(await result, { code: 0, stdout: "out", stderr: "err" });
+    assert.deepEqual(
+      await executed((socket) => {
+        say(socket, 1, "out");
+        say(socket, 2, "err");
+        say(socket, 3, JSON.stringify({ status: "Success" }));
+      }),
+      { code: 0, stdout: "out", stderr: "err" },
+    );
   });
 
   it("end where a kubelet says something without an end, and hang up", async () => {

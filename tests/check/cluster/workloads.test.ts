@@ -43,8 +43,10 @@ describe("workloads", () => {
 
   it("have no problem when rolled out, and one before their controller has seen the change", () => {
     assert.deepEqual(of(deployment(good)), []);
-    const [problem] = of(deployment({ ...good, observedGeneration: 1 }));
-    assert.equal(problem?.what, "Deployment shop/web was changed, and its controller has not looked at it since");
+    assert.equal(
+      of(deployment({ ...good, observedGeneration: 1 }))[0]?.what,
+      "Deployment shop/web was changed, and its controller has not looked at it since",
+    );
   });
 
   it("tell the scheduler's reason while the old version still serves, and blame no other namespace's pods", () => {
@@ -328,9 +330,11 @@ describe("leftovers", () => {
 
   it("are objects that do not go, whoever made them", () => {
     const finalizers = ["service.kubernetes.io/load-balancer-cleanup"];
-    const stuck = found("iis", { ...own, finalizers, deletionTimestamp: new Date() });
     assert.match(
-      told({ services: [stuck], namespaces: [found("calm")] }),
+      told({
+        services: [found("iis", { ...own, finalizers, deletionTimestamp: new Date() })],
+        namespaces: [found("calm")],
+      }),
       /^Service shop\/iis: it is being deleted and does not go: finalizers service.kubernetes.io\/load-balancer-cleanup;.*$/,
     );
   });

@@ -150,11 +150,10 @@ describeOnMachine("bootstrap of a Linux machine", () => {
       here.write("/store/page", page);
       if (isFleeting) here.writeScript("/store/on-sleep", `#!/bin/bash\nrm -f "\${0%/*}/page"\n`);
       here.fails(10, says, entry);
-      const kept = [
-        here.read("/var/lib/kubelet/pki/kubelet-client-current.pem"),
-        here.read("/var/lib/fenestra/identity.env"),
-      ];
-      assert.deepEqual(kept, ["this machine's", identity]);
+      assert.deepEqual(
+        [here.read("/var/lib/kubelet/pki/kubelet-client-current.pem"), here.read("/var/lib/fenestra/identity.env")],
+        ["this machine's", identity],
+      );
     });
 
   for (const [stage, exitCode, call] of [
@@ -197,8 +196,7 @@ describeOnMachine("bootstrap of a Linux machine", () => {
     it(`formats no volume that ${what}`, () => {
       const here = machine(exampleControlPlane(spec));
       here.write(`${diskFolder}/${file}`, content);
-      const { matching } = here.fails(20, says, entry);
-      assert.deepEqual(matching(/^mkfs/), []);
+      assert.deepEqual(here.fails(20, says, entry).matching(/^mkfs/), []);
     });
 
   it("waits with add-ons for an older API server, and no other", () => {
@@ -300,8 +298,7 @@ describeOnMachine("bootstrap of a Linux machine", () => {
     here.set({ CREDENTIALS_SECRET: `${secretPrefix}/credentials` });
     const restarted = (password: string) => {
       here.secret(`${secretPrefix}/credentials`, JSON.stringify({ LOGIN_PROXY: `svc:${password}` }));
-      const { matching } = here.runOrFail("/opt/fenestra/stages/credentials.sh");
-      return matching(/^systemctl/);
+      return here.runOrFail("/opt/fenestra/stages/credentials.sh").matching(/^systemctl/);
     };
     assert.deepEqual(restarted("a"), []);
     for (const name of ["containerd-started", "kubelet-started"]) here.write(`/var/lib/fenestra/${name}`, "");

@@ -245,8 +245,7 @@ describeOnMachine("a drain", () => {
   it("tells the group in intervals while it goes on", () => {
     // The script's clock is the real one and counts whole seconds; the pods are gone after two rounds.
     const round = '[ -e pods ] || exit 0; /bin/sleep 1.1; echo >>rounds; [ "$(wc -l <rounds)" -lt 2 ] || rm pods';
-    const { calls } = drained(60, { pods: one }, round, { DRAIN_HEARTBEAT: 1 });
-    const actions = calls.flatMap(
+    const actions = drained(60, { pods: one }, round, { DRAIN_HEARTBEAT: 1 }).calls.flatMap(
       (call) => /Action=(\w+)&Version=2011-01-01.*LifecycleHookName=terminate/.exec(call)?.[1] ?? [],
     );
     assert.ok(actions.length >= 4, `${actions}`);

@@ -110,8 +110,7 @@ describeOnMachine("defragmentation of etcd", () => {
   const defragments = (size: number, used: number) => {
     const here = controlPlane();
     here.write("/store/status", status(size, used));
-    const { matching } = here.runOrFail(defrag);
-    return matching(/ defrag$/).length;
+    return here.runOrFail(defrag).matching(/ defrag$/).length;
   };
 
   it("is done where half of a large database is empty", () => {
@@ -129,9 +128,10 @@ describeOnMachine("defragmentation of etcd", () => {
     // The first of three machines begins where the clock is a multiple of three turns.
     const off = (asked + turn) % 2700;
     assert.ok(off < 30 || off > 2698, `${asked} ${turn}`);
-    const asks = calls.filter((call, at) => at > calls.indexOf(`sleep ${turn}`) && call.endsWith(" get health"));
     assert.deepEqual(
-      asks.map((call) => /https:\S+/.exec(call)?.[0]),
+      calls
+        .filter((call, at) => at > calls.indexOf(`sleep ${turn}`) && call.endsWith(" get health"))
+        .map((call) => /https:\S+/.exec(call)?.[0]),
       spec.controlPlane.members.map(({ address }) => `https://${address}:2379`),
     );
     here.breaks("fail", "get health");
@@ -142,8 +142,12 @@ describeOnMachine("defragmentation of etcd", () => {
     const here = controlPlane();
     here.write("/store/status", status(1_000_000_000, 1));
     here.write("/store/alarms", "memberID:1 alarm:CORRUPT\n");
-    const { matching } = here.fails(1, /members of etcd hold different data: memberID:1 alarm:CORRUPT/, defrag);
-    assert.equal(matching(/defrag|compaction|disarm/).length, 0);
+    assert.equal(
+      here
+        .fails(1, /members of etcd hold different data: memberID:1 alarm:CORRUPT/, defrag)
+        .matching(/defrag|compaction|disarm/).length,
+      0,
+    );
   });
 
   it("leaves a full etcd its alarm until the last member has room", () => {
@@ -173,7 +177,9 @@ describeOnMachine("defragmentation of etcd", () => {
     const here = controlPlane();
     await realEtcd(this, here);
     here.set({ MEMBER_ADDRESSES: "127.0.0.1" });
-    const { output } = here.runOrFail("bash", "-c", fullEtcd);
-    assert.match(output, /unhealthy: .*NOSPACE.*etcd's database had \d+ bytes.*etcd was full; it has room again/s);
+    assert.match(
+      here.runOrFail("bash", "-c", fullEtcd).output,
+      /unhealthy: .*NOSPACE.*etcd's database had \d+ bytes.*etcd was full; it has room again/s,
+    );
   });
 });

@@ -98,8 +98,7 @@ describeOnMachine("snapshots of etcd", () => {
     assert.deepEqual(here.stage("backup").calls, []);
     here.write(database, "data");
     here.breaks("fail", "^curl.*PUT");
-    const { output } = here.stageOrFail("backup");
-    assert.match(output, /warning: the data of the machine before was not backed up/);
+    assert.match(here.stageOrFail("backup").output, /warning: the data of the machine before was not backed up/);
   });
 });
 
@@ -139,17 +138,17 @@ describeOnMachine("restoring a snapshot", () => {
     assert.deepEqual(here.list("/etc/kubernetes/manifests"), ["etcd.yaml", "kube-apiserver.yaml"]);
     // The data may be from before this machine registered.
     assert.equal(here.has("/var/lib/fenestra/done/node"), false);
-    const services = calls
-      .filter((made) => made.startsWith("systemctl"))
-      .map((made) => made.split(" ").slice(1).join(" "));
-    assert.deepEqual(services, [
-      "stop fenestra-bootstrap.service",
-      // It waits until this has ended, in whatever way.
-      "start --no-block fenestra-bootstrap.service",
-      "stop kubelet.service",
-      "restart kubelet.service",
-      "start kubelet.service",
-    ]);
+    assert.deepEqual(
+      calls.filter((made) => made.startsWith("systemctl")).map((made) => made.split(" ").slice(1).join(" ")),
+      [
+        "stop fenestra-bootstrap.service",
+        // It waits until this has ended, in whatever way.
+        "start --no-block fenestra-bootstrap.service",
+        "stop kubelet.service",
+        "restart kubelet.service",
+        "start kubelet.service",
+      ],
+    );
     // The clients of etcd are cut off at once; an API server would wait for them, and for etcd.
     const stopped = calls.flatMap(
       (made) =>
@@ -202,18 +201,17 @@ describeOnMachine("restoring a snapshot", () => {
       [["aws-prod/cp-1/2026-01-03T.db.gz"], 1, /answers: run --stop/],
       [["--newest", "--dry-run"], 2, /^usage: /],
     ] as const) {
-      const { matching } = here.fails(code, says, restore, ...words);
-      assert.deepEqual([matching(/^(systemctl|crictl|etcdutl)/), here.read(log)], [[], "old"], words.join(" "));
+      assert.deepEqual(
+        [here.fails(code, says, restore, ...words).matching(/^(systemctl|crictl|etcdutl)/), here.read(log)],
+        [[], "old"],
+        words.join(" "),
+      );
     }
     here.write("/store/list", "<R><Key>aws-prod/cp-0/2026-01-04T-before-start.db.gz</Key></R>");
-    const { calls } = here.fails(
-      1,
-      /no snapshot in aws-prod-etcd-\d+; a copy from before a start/,
-      restore,
-      "--newest",
-    );
     assert.deepEqual(
-      calls.filter((call) => /^(systemctl|crictl)/.test(call)),
+      here
+        .fails(1, /no snapshot in aws-prod-etcd-\d+; a copy from before a start/, restore, "--newest")
+        .calls.filter((call) => /^(systemctl|crictl)/.test(call)),
       [],
     );
   });
@@ -339,8 +337,7 @@ describeOnMachine("restoring a snapshot", () => {
       assert.deepEqual(here.list("/etc/kubernetes/manifests"), ["etcd.yaml"]);
       here.write("/store/list2", pages[cloud](others.join("")));
       assert.equal(here.run(restore, "--list").output, names.map((name) => `${name}\n`).join(""));
-      const { output } = here.runOrFail(restore, "--newest");
-      assert.match(output, new RegExp(`restored ${names[1]};`));
+      assert.match(here.runOrFail(restore, "--newest").output, new RegExp(`restored ${names[1]};`));
     });
 
   it("works on a machine with an empty volume, and lets its bootstrap go on", () => {

@@ -104,8 +104,12 @@ describeOnMachine("jobs of Linux machines", () => {
       const here = controlPlane();
       for (const pool of ["linux", "web"]) here.secret(`${secretPrefix}/join/${pool}`, "placeholder");
       here.breaks("fail", "^curl.*PutParameter.*/join/linux");
-      const { matching } = here.fails(1, /the join secret .*\/join\/linux cannot be published/, publish);
-      assert.equal(matching(/ delete secret bootstrap-token-/).length, 1);
+      assert.equal(
+        here
+          .fails(1, /the join secret .*\/join\/linux cannot be published/, publish)
+          .matching(/ delete secret bootstrap-token-/).length,
+        1,
+      );
       assert.deepEqual(made(here), ["", "linux", "web"]);
       assert.ok(published(here, "_web"));
     });

@@ -28,8 +28,12 @@ function bash(script: string, input = ""): { code: number | null; output: string
 describe("shell words", () => {
   it("come back from bash as they were", () => {
     const words = ["", "it's", "a b\t\n", '"$(x)` \\', "-n", "grüße ☃", "\u0001*?[~"];
-    const { output } = bash(`printf '%s\\0' ${words.map(shellQuote).join(" ")}`);
-    assert.deepEqual(output.split("\0").slice(0, -1), words);
+    assert.deepEqual(
+      bash(`printf '%s\\0' ${words.map(shellQuote).join(" ")}`)
+        .output.split("\0")
+        .slice(0, -1),
+      words,
+    );
   });
 });
 

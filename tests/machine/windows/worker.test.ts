@@ -27,11 +27,10 @@ describe("the payload of a Windows worker", () => {
     for (const { payload } of windowsExamples()) {
       for (const { path, content } of payload.files.filter((file) => !file.path.endsWith(".ps1")))
         assert.deepEqual([...new Set(content.match(/@[A-Z_]+@/g) ?? [])].sort(), filled.get(path) ?? [], path);
-      const { stages } = JSON.parse(fileOf(payload, machinePath));
-      assert.deepEqual(stages.find(({ name }: { name: string }) => name === "join").fills, [
-        "C:\\etc\\kubernetes\\kubelet-config.yaml",
-        "C:\\fenestra\\10-flannel.conflist",
-      ]);
+      assert.deepEqual(
+        JSON.parse(fileOf(payload, machinePath)).stages.find(({ name }: { name: string }) => name === "join").fills,
+        ["C:\\etc\\kubernetes\\kubelet-config.yaml", "C:\\fenestra\\10-flannel.conflist"],
+      );
     }
   });
 

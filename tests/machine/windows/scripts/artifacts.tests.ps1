@@ -72,8 +72,7 @@ a wrong digest: nothing is installed, and the file removed|m/a.exe=right m/b=for
         $machine = New-Case
         Set-Values $fakePc.web ("$($case.web)" -replace '\bm/', 'https://mirror/' -replace '\bp/', 'https://publisher/')
         Set-Values $fakePc "$($case.set)"
-        $ask = { Invoke-Artifacts $machine }
-        Assert-Ends $ask $case.error
+        Assert-Ends { Invoke-Artifacts $machine } $case.error
         Assert-Equal ($fakePc.fetched -replace 'https://(.)[a-z]+/', '$1/' -join ' ') $case.fetched
         Assert-Equal @((Read-Text "$($machine.folder)/bin/a.exe"), @($fakePc.deeds -eq 'unpack').Count) @("$($case.a)", $case.b)
         if ($case.set) { Assert-True $fakePc.wasKept }

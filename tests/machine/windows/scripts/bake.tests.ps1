@@ -117,8 +117,7 @@ foreach ($lost in 'crictl.exe', 'containerd.exe') {
 Test 'a seal leaves programs, downloads and its record alone' {
     Write-Text "$drive/Windows/Panther/unattend.xml" 'x'
     Assert-Equal (Invoke-BakeScript -Seal) 0
-    $left = Get-Left-Over
-    Assert-Equal @($left -notmatch '^/(fenestra/(bin|downloads|otelcol|credential-providers)/|opt/cni/bin/|fenestra/image\.json$|var/run/)') @()
+    Assert-Equal @((Get-Left-Over) -notmatch '^/(fenestra/(bin|downloads|otelcol|credential-providers)/|opt/cni/bin/|fenestra/image\.json$|var/run/)') @()
     $image = Read-Data $fakeData.paths.image
     Assert-Equal @($image.format, $image.os, $image.product, $image.base, $image.stages.name) @(1, $fakeData.os.name, '1.2.3', 'ami-1', @('features', 'artifacts', 'programs'))
     Assert-False ((Read-Text $fakeData.paths.image) -match 'ssm|fenestra/|example\.com|10\.0\.')

@@ -6,7 +6,6 @@ Set-Content -Path "$scripts/run.ps1" -Value @(
     'Add-Deed "first wave $FirstWave"'
     'exit $fakePc.code'
 )
-$tasks = '[{"name":"run","script":"run.ps1","minutes":0},{"name":"health","script":"health.ps1","minutes":5}]'
 foreach ($case in Read-Table @'
 title|foreground|code|refused|ends|calls[]
 AWS: the tasks do it all|False|0||0|run run, run health
@@ -18,7 +17,10 @@ a refused restart fails nothing, and the tasks go on|True|3010|access is denied|
     Test $case.title {
         # Another was cut off.
         Reset-Pc @{ tasks = @{ run = @{} }; code = $case.code; programs = @{ 'shutdown.exe' = { Add-Deed "shutdown $($args[0][3])"; if ($case.refused) { throw $case.refused } } } }
-        Write-Text "$scripts/machine.json" (New-Data "tasks $tasks`nforeground $($case.foreground)" | ConvertTo-Json -Depth 20)
+        Write-Text "$scripts/machine.json" (New-Data @"
+tasks [{"name":"run","script":"run.ps1","minutes":0},{"name":"health","script":"health.ps1","minutes":5}]
+foreground $($case.foreground)
+"@ | ConvertTo-Json -Depth 20)
         & "$scripts/bootstrap.ps1"
         Assert-Equal $LASTEXITCODE $case.ends
         Assert-Equal $fakePc.deeds (@('task run', 'task health') + $case.calls)

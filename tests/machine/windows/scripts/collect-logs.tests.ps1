@@ -14,8 +14,7 @@ foreach ($name in 'files.ps1', 'lib.ps1', 'collect-logs.ps1', 'secret-patterns.t
     Copy-Item "$scripts/$name" -Destination "$case/scripts"
 }
 # Smaller limits take less time.
-$text = (Read-Text "$case/scripts/collect-logs.ps1").Replace('20971520', '209715')
-Write-Text "$case/scripts/collect-logs.ps1" $text.Replace('seconds = 120', 'seconds = 25')
+Write-Text "$case/scripts/collect-logs.ps1" (Read-Text "$case/scripts/collect-logs.ps1").Replace('20971520', '209715').Replace('seconds = 120', 'seconds = 25')
 # In place of the calls into Windows.
 Set-Content -Path "$case/scripts/hns.ps1" -Value @(
     'function Invoke-Hns {'
@@ -97,8 +96,7 @@ $all = ($files | ForEach-Object { (Get-Content -Raw $_.FullName) -replace "`0" }
 Test 'it has a file for each question, also for one that fails, and ends where one hangs' {
     Assert-Equal @($ended, $hung.ExitCode) @($true, 0)
     $names = @(Get-ChildItem -File -Name $open | Sort-Object)
-    $expected = 'adapters', 'addresses', 'containerd-config', 'crictl-info', 'crictl-pods', 'crictl-ps', 'dumps', 'events', 'features', 'hns-endpoints', 'hns-networks', 'hns-policylists', 'left-out', 'memory', 'routes', 'services', 'tasks'
-    Assert-Equal $names @($expected | ForEach-Object { "$_.txt" })
+    Assert-Equal $names @('adapters', 'addresses', 'containerd-config', 'crictl-info', 'crictl-pods', 'crictl-ps', 'dumps', 'events', 'features', 'hns-endpoints', 'hns-networks', 'hns-policylists', 'left-out', 'memory', 'routes', 'services', 'tasks' | ForEach-Object { "$_.txt" })
     Assert-Equal (Read-Text "$open/hns-policylists.txt").Trim() 'HNS does not answer'
     Assert-Equal (Read-Text "$open/adapters.txt").Trim() 'no adapter'
     Assert-Equal (Read-Text "$open/features.txt").Trim() 'no answer within 25 s'
@@ -108,8 +106,7 @@ Test 'it has a file for each question, also for one that fails, and ends where o
 Test 'it has logs, states, data and the network''s files, readable' {
     $names = @('join.log', 'os.json', 'machine.json', '10-flannel.conflist', 'subnet.env', 'agent.log')
     Assert-Equal @($names | Where-Object { $files.Name -notcontains $_ }) @()
-    $texts = 'stage join: start', 'stage join: failed after 3 s: the join token expired', 'FLANNEL_SUBNET=10.244.3.1/24', '0123456789abcdef', '4711', 'kubelet.exe.123.dmp'
-    Assert-Equal @($texts | Where-Object { -not $all.Contains($_) }) @()
+    Assert-Equal @('stage join: start', 'stage join: failed after 3 s: the join token expired', 'FLANNEL_SUBNET=10.244.3.1/24', '0123456789abcdef', '4711', 'kubelet.exe.123.dmp' | Where-Object { -not $all.Contains($_) }) @()
 }
 Test 'no secret, kubeconfig, key or memory of a program is in it' {
     Assert-True ($secrets.Count -gt 20)

@@ -56,10 +56,7 @@ function Get-Plain {
     param($Value)
     if ($Value -is [string]) { return -join $Value.ToCharArray() }
     if ($Value -is [array]) {
-        $items = @(foreach ($item in $Value) {
-            Get-Plain $item
-        })
-        return , $items
+        return , @(foreach ($item in $Value) { Get-Plain $item })
     }
     $Value
 }
@@ -95,8 +92,7 @@ function Assert-Ends {
 
 function Get-TextDigest {
     param($Text)
-    $hash = [Security.Cryptography.SHA256]::Create().ComputeHash([Text.Encoding]::UTF8.GetBytes($Text))
-    [BitConverter]::ToString($hash).Replace('-', '').ToLowerInvariant()
+    [BitConverter]::ToString([Security.Cryptography.SHA256]::Create().ComputeHash([Text.Encoding]::UTF8.GetBytes($Text))).Replace('-', '').ToLowerInvariant()
 }
 
 # A node's certificate, good for some hours, and the end of a key. .NET makes it, which 5.1 has from 4.7.2 on.

@@ -42,8 +42,7 @@ Test 'AWS: an object of S3 is asked for with the hash of the body among what is 
     Assert-Equal $fakePc.calls[-1] 'GET https://demo.s3.eu-central-1.amazonaws.com/pool/scripts.gz'
     Assert-Equal $fakePc.last.file "$temp/scripts.gz"
     Assert-Equal $fakePc.last.headers['x-amz-content-sha256'] 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
-    $names = $fakePc.last.headers['authorization'] -replace '^.*SignedHeaders=([^,]*),.*$', '$1'
-    Assert-Equal $names 'host;x-amz-content-sha256;x-amz-date;x-amz-security-token'
+    Assert-Equal ($fakePc.last.headers['authorization'] -replace '^.*SignedHeaders=([^,]*),.*$', '$1') 'host;x-amz-content-sha256;x-amz-date;x-amz-security-token'
 }
 
 # What is asked, the call that fails, how and how often; the pauses, the calls of that kind, and the error in the end.
@@ -89,11 +88,9 @@ any other refusal is asked again, and said with its code|a hook of AWS|POST http
 Test 'Azure: a scale set''s machine is known as controllers write it' {
     $env:COMPUTERNAME = 'DEMOWIN000003'
     Set-Web {
-        $resource = '/subscriptions/AAAA/resourceGroups/Demo-RG/providers/Microsoft.Compute/virtualMachineScaleSets/demo-win/virtualMachines/3'
-        $address = @{ privateIpAddress = '10.1.0.9' }
         ConvertTo-Data @{
-            compute = @{ resourceId = $resource; subscriptionId = 'AAAA'; resourceGroupName = 'Demo-RG' }
-            network = @{ interface = @(@{ ipv4 = @{ ipAddress = @($address) } }) }
+            compute = @{ resourceId = '/subscriptions/AAAA/resourceGroups/Demo-RG/providers/Microsoft.Compute/virtualMachineScaleSets/demo-win/virtualMachines/3'; subscriptionId = 'AAAA'; resourceGroupName = 'Demo-RG' }
+            network = @{ interface = @(@{ ipv4 = @{ ipAddress = @(@{ privateIpAddress = '10.1.0.9' }) } }) }
         }
     }
     $identity = Get-Identity $azure

@@ -20,8 +20,10 @@ stages [{"name":"join","fills":["FOLDER/kubelet.yaml"]},{"name":"services","fill
         if ($Headers['authorization'] -notlike 'AWS4-HMAC-SHA256 Credential=AKID*/*/eu-central-1/ssm/aws4_request, SignedHeaders=content-type;host;x-amz-date;x-amz-security-token;x-amz-target, *') { throw "not signed: $($Headers['authorization'])" }
         ConvertTo-Data @{ Parameter = @{ Value = ($fakePc.secret | ConvertTo-Json -Compress) } }
     }
-    $secret = @{ server = 'https://api:6443'; caCertificate = '-----END CERTIFICATE-----'; token = 'the-token'; expires = [DateTime]::UtcNow.AddHours(1).ToString('o') }
-    Reset-Pc @{ secret = $secret; asked = 0; rights = @(); acl = ''; file = $machine.paths.bootstrapKubeconfig; programs = @{ 'icacls.exe' = $closes }; answer = $answers }
+    Reset-Pc @{
+        secret = @{ server = 'https://api:6443'; caCertificate = '-----END CERTIFICATE-----'; token = 'the-token'; expires = [DateTime]::UtcNow.AddHours(1).ToString('o') }
+        asked = 0; rights = @(); acl = ''; file = $machine.paths.bootstrapKubeconfig; programs = @{ 'icacls.exe' = $closes }; answer = $answers
+    }
     $machine
 }
 

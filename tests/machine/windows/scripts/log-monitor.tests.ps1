@@ -30,8 +30,7 @@ leaves no file when no source has it|wrong||https://mirror/f https://publisher/f
         $fakeDone.fetched = @()
         $fakeWeb.Clear()
         foreach ($source in 'mirror', 'publisher') { if ($case.$source) { $fakeWeb["https://$source/f"] = $case.$source } }
-        $save = { Save-File @('--fail') @('https://mirror/f', 'https://publisher/f') $right $fakePath }
-        Assert-Ends $save $case.error
+        Assert-Ends { Save-File @('--fail') @('https://mirror/f', 'https://publisher/f') $right $fakePath } $case.error
         Assert-Equal @(Get-ChildItem -File $temp | ForEach-Object { Get-Content -Raw $_.FullName }) @('right' | Where-Object { -not $case.error })
         Assert-Equal ($fakeDone.fetched -join ' ') $case.fetched
     }

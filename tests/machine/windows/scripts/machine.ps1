@@ -86,8 +86,7 @@ $fakeAnswer = {
             if ($fakePc.denied) { throw 'refusal 400 {"__type":"ParameterNotFound"}' }
             return ConvertTo-Data @{ Parameter = @{ Value = $fakePc.logins } }
         }
-        $secret = @{ server = 'https://api:6443'; caCertificate = "-----END CERTIFICATE-----`n"; token = 'abcdef'; expires = [DateTime]::UtcNow.AddHours(1).ToString('o') }
-        return ConvertTo-Data @{ Parameter = @{ Value = ($secret | ConvertTo-Json -Compress) } }
+        return ConvertTo-Data @{ Parameter = @{ Value = (@{ server = 'https://api:6443'; caCertificate = "-----END CERTIFICATE-----`n"; token = 'abcdef'; expires = [DateTime]::UtcNow.AddHours(1).ToString('o') } | ConvertTo-Json -Compress) } }
     }
     if ($Call -like 'POST *') { $fakePc.hooks += $Body }
     if ($fakePc.dead -and $Call -like '*127.0.0.1*') { throw 'connection refused' }

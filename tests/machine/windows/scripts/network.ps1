@@ -135,6 +135,5 @@ function Invoke-Flanneld {
         if ($fakeEach.Type -eq 'Overlay' -and $fakeEach.Subnets[0].AddressPrefix -eq $fakeRange) { return }
         Invoke-Hns DELETE "/networks/$($fakeEach.ID)" | Out-Null
     }
-    $fakeBody = @{ Type = 'Overlay'; Name = $Name; NetworkAdapterName = $fakeAdapter; Subnets = @(@{ AddressPrefix = $fakeRange }) }
-    Invoke-Hns POST '/networks/' ($fakeBody | ConvertTo-Json -Depth 5 -Compress) | Out-Null
+    Invoke-Hns POST '/networks/' (@{ Type = 'Overlay'; Name = $Name; NetworkAdapterName = $fakeAdapter; Subnets = @(@{ AddressPrefix = $fakeRange }) } | ConvertTo-Json -Depth 5 -Compress) | Out-Null
 }

@@ -106,7 +106,6 @@ Test 'the kubeconfig has the token''s file, never the token' {
     Assert-False $text.Contains('bound')
     # No byte order mark, which the client would take for a part of it.
     Assert-Equal ([IO.File]::ReadAllBytes("$($machine.folder)/flanneld.conf"))[0] ([int] [char] '{')
-    $config = $text | ConvertFrom-Json
-    Assert-Equal $config.users @(@{ name = 'pod'; user = @{ tokenFile = $machine.paths.serviceAccountToken } })
+    Assert-Equal ($text | ConvertFrom-Json).users @(@{ name = 'pod'; user = @{ tokenFile = $machine.paths.serviceAccountToken } })
 }
 Complete-Tests

@@ -104,8 +104,7 @@ Ready=True;|refused|1|0|answered with 500
             if ($answer -eq 'refused') { throw 'kubectl ended with 1: connection refused' }
             $answer
         }
-        $ask = { & "$scripts/wait-ready.ps1" -Machine $data }
-        Assert-Ends $ask $case.error
+        Assert-Ends { & "$scripts/wait-ready.ps1" -Machine $data } $case.error
         Set-Values $fakePc @{ hung = $false; dead = $false; call = '' }
         $fakePc.programs['kubectl.exe'] = $fakeKubectl
         Assert-Equal @($fakePc.asked, $fakePc.hooks.Count) @($case.asked, $case.hooks)

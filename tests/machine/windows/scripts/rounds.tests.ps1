@@ -84,8 +84,7 @@ function Get-Cell {
         $fakePc.time += 100
     }
     if ($fakePc.over) { $kept = @{} }
-    $failed = @($kept.Keys | Where-Object { $_ -like 'failed *' } | ForEach-Object { $_ -replace '^failed ' } | Sort-Object) -join ','
-    "$(@($fakePc.deeds -notlike 'set *' | Sort-Object) -join ', ')|$failed"
+    "$(@($fakePc.deeds -notlike 'set *' | Sort-Object) -join ', ')|$(@($kept.Keys -like 'failed *' -replace '^failed ' | Sort-Object) -join ',')"
 }
 # The end of a cell by the table.
 function Get-Wanted {

@@ -32,8 +32,7 @@ foreach ($path in 'silent', 'trickle') {
     }
 }
 Test 'a name that nobody answers for ends in time' {
-    $text = (Read-Text "$scripts/web.ps1").Replace('[Net.Dns]::GetHostAddressesAsync($web.RequestUri.Host)', '(New-Object Threading.Tasks.TaskCompletionSource[object]).Task')
-    Write-Text "$scripts/nameless.ps1" $text
+    Write-Text "$scripts/nameless.ps1" (Read-Text "$scripts/web.ps1").Replace('[Net.Dns]::GetHostAddressesAsync($web.RequestUri.Host)', '(New-Object Threading.Tasks.TaskCompletionSource[object]).Task')
     Assert-Throws { & { . "$scripts/nameless.ps1"; Send-Web @{ Uri = 'http://127.0.0.1/' } 1 } } 'address of 127.0.0.1 within 1 s'
 }
 Test 'method, headers, type and body go out as they are' {
@@ -60,8 +59,7 @@ Test 'the time comes from a proven server, and requests are signed with it' {
         Set-Clock $case.uri $case.date
         Assert-Equal ([int] $clock.ahead.TotalMinutes) $case.ahead
     }
-    $stamp = (Get-SignedHeaders @{ region = 'r' } 'ssm' 'POST' '/' @{ host = 'h' })['x-amz-date']
-    $signedAt = [DateTime]::ParseExact($stamp, "yyyyMMdd'T'HHmmss'Z'", [Globalization.CultureInfo]::InvariantCulture)
+    $signedAt = [DateTime]::ParseExact((Get-SignedHeaders @{ region = 'r' } 'ssm' 'POST' '/' @{ host = 'h' })['x-amz-date'], "yyyyMMdd'T'HHmmss'Z'", [Globalization.CultureInfo]::InvariantCulture)
     Assert-True (($signedAt - [DateTime]::UtcNow).TotalMinutes -gt 9)
 }
 Complete-Tests
