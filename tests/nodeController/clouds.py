@@ -83,8 +83,9 @@ class Fleet:
 
     def shown(self):
         luck, now = random.Random(f"{self.seed} {self.clock.at}"), self.clock.wall()
-        found = [one for one in self.machines.values() if one.id != self.hidden]
-        return [one for one in found if one.state != "gone" or now < self.ends.get(one.id, 0) + luck.random() * FORGOTTEN]
+        return [
+            one for one in self.machines.values() if one.id != self.hidden and (one.state != "gone" or now < self.ends.get(one.id, 0) + luck.random() * FORGOTTEN)
+        ]
 
 
 def instance(id, address, group="", state="running", platform="", made=1000, zone="eu-central-1a"):
@@ -131,8 +132,7 @@ class Amazon:
     def ask(self, method, path, headers=None, body=None):
         form = dict(urllib.parse.parse_qsl(body.decode()))
         action = form["Action"]
-        changing = not action.startswith("Describe")
-        if changing:
+        if not action.startswith("Describe"):
             self.changing(action, form.get("InstanceId"))
         status, data = getattr(self, action)(form)
         return status, {}, data.encode()

@@ -11,8 +11,7 @@ from support import machine, pem
 import pkcs10
 
 OWN = machine(1)
-NODE = f"system:node:{OWN.name}"
-MADE = f"req -new -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout /dev/null -subj /O=system:nodes/CN={NODE}".split()
+MADE = f"req -new -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout /dev/null -subj /O=system:nodes/CN=system:node:{OWN.name}".split()
 # Bytes with a meaning at many places.
 ODD = (0x00, 0x01, 0x0C, 0x13, 0x14, 0x16, 0x1E, 0x2F, 0x30, 0x31, 0x80, 0x81, 0x82, 0x86, 0x87, 0xA0, 0xFF)
 

@@ -47,8 +47,8 @@ def signed():
 
 def body(request, meta=None, **spec):
     given = {"request": request, "signerName": "kubernetes.io/kube-apiserver-client-kubelet", "usages": ["digital signature", "client auth"], **spec}
-    head = {"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest"}
-    return {**head, "metadata": {"generateName": "csr-"} if meta is None else meta, "spec": given}
+    meta = {"generateName": "csr-"} if meta is None else meta
+    return {"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "metadata": meta, "spec": given}
 
 
 def sent(web, kind, what):

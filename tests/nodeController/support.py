@@ -22,8 +22,8 @@ def misfits(schema, value, path=""):
     if not isinstance(value, FORMS[schema["type"]]) or isinstance(value, bool):
         return [f"{path} is {value!r}"]
     if isinstance(value, list):
-        inner = [(schema["items"], f"{path}[]", each) for each in value]
-        return [f"{path} is too long"] * (len(value) > schema.get("maxItems", len(value))) + told(inner)
+        long = [f"{path} is too long"] * (len(value) > schema.get("maxItems", len(value)))
+        return long + told((schema["items"], f"{path}[]", each) for each in value)
     if isinstance(value, dict):
         own, more = schema.get("properties", {}), schema.get("additionalProperties")
         missing = [f"{path}.{name} is missing" for name in schema.get("required", ()) if name not in value]
@@ -57,8 +57,7 @@ def name(node, organization="system:nodes"):
 def alternatives(dns=(), addresses=(), more=b""):
     names = [der(0x82, each.encode()) for each in dns]
     names += [der(0x87, bytes(int(part) for part in each.split("."))) for each in addresses]
-    wanted = der(0x30, oid("551d11"), der(4, der(0x30, *names, more)))
-    return der(0x30, oid("2a864886f70d01090e"), der(0x31, der(0x30, wanted)))
+    return der(0x30, oid("2a864886f70d01090e"), der(0x31, der(0x30, der(0x30, oid("551d11"), der(4, der(0x30, *names, more))))))
 
 
 def csr(subject, attributes=b"", version=b"\0", after=b"", inside=b""):
@@ -112,8 +111,7 @@ def refusal(status, message):
 
 def node_item(node):
     ready = {"type": "Ready", "status": "True" if node.ready else "Unknown", "lastTransitionTime": stamp(node.since)}
-    meta = {"name": node.name, "uid": node.uid, "creationTimestamp": stamp(node.made)}
-    return {"metadata": meta, "status": {"conditions": [ready]}}
+    return {"metadata": {"name": node.name, "uid": node.uid, "creationTimestamp": stamp(node.made)}, "status": {"conditions": [ready]}}
 
 
 class Answer:

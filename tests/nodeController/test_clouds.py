@@ -52,8 +52,7 @@ class Amazon(unittest.TestCase):
             if form["Action"] == "DescribeAutoScalingGroups":
                 return 200, groups(member(WORKER, "Pending:Wait"))
             if "NextToken" not in form:
-                one = instance(WORKER, "10.0.0.5", "c-linux", platform="<platform>windows</platform>")
-                return 200, described(one, token="<nextToken>more</nextToken>")
+                return 200, described(instance(WORKER, "10.0.0.5", "c-linux", platform="<platform>windows</platform>"), token="<nextToken>more</nextToken>")
             return 200, described(instance(CONTROL, "10.0.9.1"), instance(STRANGER, "10.0.0.7"), instance(STRANGER, "10.0.0.8", "c-other"))
 
         cloud, _ = amazon(answer)
@@ -62,8 +61,7 @@ class Amazon(unittest.TestCase):
         self.assertEqual(listing.problems, ())
         names = frozenset({WORKER, f"{WORKER}.eu-central-1.compute.internal"})
         place, own = ("c-linux", "running", 1000.0, "eu-central-1a", "windows"), (names, frozenset({"10.0.0.5"}))
-        expected = Machine(WORKER, WORKER, *place, *own, "lt-1:1", True)
-        self.assertEqual(worker, expected)
+        self.assertEqual(worker, Machine(WORKER, WORKER, *place, *own, "lt-1:1", True))
         self.assertEqual((control.id, control.pool), (CONTROL, ""))
         self.assertEqual(listing.pools["c-linux"], Pool("c-linux", 2, "lt-1:2", ("100", "134"), frozenset({WORKER})))
 

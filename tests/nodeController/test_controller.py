@@ -26,8 +26,7 @@ class Whole(unittest.TestCase):
         feed, asked = api.Feed(None, print), item("first", machine(1).name, BEGIN)
         feed.take(feed.requests, asked)
         [request] = feed.all()
-        seen = "first certificate of x, machine i-1"
-        asked["status"] = {"conditions": [{"type": "Approved", "reason": "FenestraApproved", "message": seen}]}
+        asked["status"] = {"conditions": [{"type": "Approved", "reason": "FenestraApproved", "message": "first certificate of x, machine i-1"}]}
         feed.take(feed.requests, asked)
         feed.forget(request)
         self.assertEqual([each.given for each in feed.all()], ["i-1"])
@@ -55,8 +54,7 @@ class Whole(unittest.TestCase):
             given = [name for _, names in tries for name in names] + self.after(world, lead, 60)
             self.assertEqual(len(given), 2)
             self.assertEqual(given[-1], tries[-1][0], "the newest lives")
-            again = ("CertificateSigningRequest", given[-1], "CertificateGivenAgain")
-            self.assertIn(again, world.events)
+            self.assertIn(("CertificateSigningRequest", given[-1], "CertificateGivenAgain"), world.events)
             self.assertEqual(world.page()["requests"]["again"], {"linux": 2})
             # Only the last one counts.
             old, new = world.certificates[one.id], world.ask("serving", one, dns=(one.name,), addresses=tuple(one.addresses))
@@ -192,8 +190,8 @@ class Whole(unittest.TestCase):
         with open(os.path.join(os.path.dirname(__file__), "../../examples/prometheus.yaml")) as file:
             of = set(re.findall(r"fenestra_(?:certificate|node_controller)\w+", file.read()))
         self.assertEqual({name for name in of if f"\n{name}" not in texts[-1]}, set(), "an alert that can never fire")
-        kinds = [("CertificateSigningRequest", wrong[1]), ("Node", one.name)]
-        self.assertEqual(sorted(world.events), [(*each, "CertificateDenied") for each in kinds])
+        told = [("CertificateSigningRequest", wrong[1], "CertificateDenied"), ("Node", one.name, "CertificateDenied")]
+        self.assertEqual(sorted(world.events), told)
 
     def test_a_machine_that_lists_leave_out_for_good_is_asked_for_by_itself(self):
         world, lead = led(7)

@@ -21,8 +21,8 @@ def node(of, ready=True, since=OLD, made=OLD):
 
 def world(machines, nodes, at=0.0, problems=(), **more):
     pools = {each.pool: Pool(each.pool, 3) for each in machines if each.pool}
-    defaults = {"leases": {}, "settings": Settings(), "marks": {}, "repairs": (), "wall": NOW + at, "at": at}
-    return World(Listing(tuple(machines), pools, tuple(problems), at), {each.name: each for each in nodes}, **{**defaults, **more})
+    more = {"leases": {}, "settings": Settings(), "marks": {}, "repairs": (), "wall": NOW + at, "at": at, **more}
+    return World(Listing(tuple(machines), pools, tuple(problems), at), {each.name: each for each in nodes}, **more)
 
 
 def rounds(machines, nodes, seconds=600, memory=None, every=30, **more):
@@ -46,13 +46,11 @@ class Silence(unittest.TestCase):
             return {"metadata": meta, "status": {"conditions": [ready]}}
 
         api, fleet = Api("", ""), FLEET[:3]
-        beats = ("2026-11-27T01:00:00Z", "2026-11-27T01:10:00Z", "<script>")
-        api.pages = lambda path: [item(each.name, beat) for each, beat in zip(fleet, beats)]
+        api.pages = lambda path: [item(each.name, beat) for each, beat in zip(fleet, ("2026-11-27T01:00:00Z", "2026-11-27T01:10:00Z", "<script>"))]
         nodes, memory = api.nodes(), Memory()
         actions, conditions, _ = judge(world(fleet, nodes.values()), memory)
         self.assertEqual(actions, [])
-        shown = pools(world(fleet, ()).listing, nodes, conditions, {}, {}, lambda *_: ())
-        self.assertEqual(shown[fleet[0].pool]["silent"], [f"{fleet[0].name} since 2026-11-27T01:00Z"])
+        self.assertEqual(pools(world(fleet, ()).listing, nodes, conditions, {}, {}, lambda *_: ())[fleet[0].pool]["silent"], [f"{fleet[0].name} since 2026-11-27T01:00Z"])
 
 
 class Absence(unittest.TestCase):
