@@ -132,15 +132,8 @@ for (const cloud of ["aws", "azure"] as const)
       };
       assert.deepEqual(await pass(asking(send)), []);
       assert.ok(calls.length > 3);
-      assert.deepEqual(
-        JSON.parse(
-          JSON.stringify(calls.filter(({ right }) => right === launch).map(({ input }) => input)).replaceAll(
-            /-[0-9a-f]{17}"/g,
-            '"',
-          ),
-        ),
-        launches,
-      );
+      const sent = calls.filter(({ right }) => right === launch).map(({ input }) => input);
+      assert.deepEqual(JSON.parse(JSON.stringify(sent).replaceAll(/-[0-9a-f]{17}"/g, '"')), launches);
     });
 
     for (const [says, differences] of refusals)

@@ -31,25 +31,23 @@ describe("the API behind a proxy", () => {
     const say = '{"major":"1","minor":"36","gitVersion":"v1.36.4"}';
     const json = { "content-type": "application/json" };
     const answer = (response: ServerResponse) => void response.writeHead(200, json).end(say);
-    return serving(
-      () => ({ status: 200, body: say, say: answer }),
-      async ({ server, caCertificate }) => {
-        const cluster = { server, "certificate-authority-data": Buffer.from(caCertificate).toString("base64") };
-        const file = {
-          ...{ apiVersion: "v1", kind: "Config", "current-context": "x", clusters: [{ name: "c", cluster }] },
-          ...{ contexts: [{ name: "x", context: { cluster: "c", user: "u" } }], users: [{ name: "u", user: {} }] },
-        };
-        for (const none of ["", "localhost"])
-          await behindProxy(none, async (seen) => {
-            const config = new KubeConfig();
-            config.loadFromString(JSON.stringify(file));
-            const { version: api } = clusterApi(config, server);
-            for (let call = 0; call < 6; call++) assert.equal((await api.getCode()).minor, "36");
-            assert.deepEqual([...new Set(seen)], none === "" ? [new URL(server).host] : []);
-            assert.ok(seen.length < 4, `${seen.length} connections`);
-          });
-      },
-    );
+    const version = () => ({ status: 200, body: say, say: answer });
+    return serving(version, async ({ server, caCertificate }) => {
+      const cluster = { server, "certificate-authority-data": Buffer.from(caCertificate).toString("base64") };
+      const file = {
+        ...{ apiVersion: "v1", kind: "Config", "current-context": "x", clusters: [{ name: "c", cluster }] },
+        ...{ contexts: [{ name: "x", context: { cluster: "c", user: "u" } }], users: [{ name: "u", user: {} }] },
+      };
+      for (const none of ["", "localhost"])
+        await behindProxy(none, async (seen) => {
+          const config = new KubeConfig();
+          config.loadFromString(JSON.stringify(file));
+          const { version: api } = clusterApi(config, server);
+          for (let call = 0; call < 6; call++) assert.equal((await api.getCode()).minor, "36");
+          assert.deepEqual([...new Set(seen)], none === "" ? [new URL(server).host] : []);
+          assert.ok(seen.length < 4, `${seen.length} connections`);
+        });
+    });
   });
 
   it("is the way of every command of the CLI", () =>
