@@ -23,8 +23,8 @@ const words: Readonly<Record<string, Budget>> = {
   cli: { paths: /^cli\//, most: 32_883, aim: 18_000 },
   "examples, ci, root": { paths: others, most: 23_081, aim: 18_000 },
   docs: { paths: /^docs\//, most: 36_299, aim: 38_000 },
-  tests: { paths: /^tests\//, most: 191_689, aim: 192_000 },
-  whole: { paths: /^/, most: 619_416, aim: 570_000 },
+  tests: { paths: /^tests\//, most: 191_711, aim: 192_000 },
+  whole: { paths: /^/, most: 619_438, aim: 570_000 },
 };
 const files: Budget = { paths: /^/, most: 871, aim: 950 };
 
