@@ -31,7 +31,7 @@ export const command = commandOf(declaration, image, {
 
 async function image(values: ReturnType<typeof declaration.opts>, terminal: Terminal): Promise<ExitCode> {
   const { out, err, progress } = terminal;
-  const { stack, config } = readStack("image", values, terminal, loadConfig);
+  const { stack, config } = readStack("image", values, terminal);
   const { spec, pool, base, pull } = asked(values, stack, config);
   progress(`planning ${stack}`);
   const plan = await makePlan({ stack, config });

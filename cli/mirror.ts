@@ -13,7 +13,7 @@ export const command = commandOf(
     )
     .option("--json", "print the list as JSON"),
   async (options, terminal) => {
-    const { stack, config } = readStack("mirror", options, terminal, loadConfig);
+    const { stack, config } = readStack("mirror", options, terminal);
     terminal.progress(`planning ${stack}`);
     const list = mirrorList(await makePlan({ stack, config }), clusterSpec(loadConfig(config)));
     terminal.out(options.json ? jsonOf("mirror", list) : mirrorText(list));

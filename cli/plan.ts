@@ -2,7 +2,6 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import path from "node:path";
 import { Option } from "@commander-js/extra-typings";
 import { z } from "zod";
-import { loadConfig } from "../components/config/load.ts";
 import { type BasePlan, readBasePlan } from "../plan/diff/base.ts";
 import { diffPlans } from "../plan/diff/compare.ts";
 import { diffText } from "../plan/diff/text.ts";
@@ -61,7 +60,7 @@ async function plan(values: ReturnType<typeof declaration.opts>, terminal: Termi
   const { out, err, note, progress, paint, width } = terminal;
   const started = performance.now();
   requireFolder("--out", values.out);
-  const { stack, config, passphrase } = readStack("plan", values, terminal, loadConfig);
+  const { stack, config, passphrase } = readStack("plan", values, terminal);
   const failOn = values.failOn === lostData ? "error" : values.failOn;
   const asOf = dateOf(values.asOf);
   progress(`planning ${stack}`);

@@ -29,7 +29,7 @@ export const command = commandOf(
     const { address, deployer, skip = [] } = values;
     if (address !== undefined && !isIPv4(address))
       throw new UsageError(`--address ${address}; allowed: an IPv4 address such as 203.0.113.7`);
-    const { stack, config } = readStack("preflight", values, terminal, loadConfig);
+    const { stack, config } = readStack("preflight", values, terminal);
     const { cloud } = loadConfig(config);
     const place = placeOf(config);
     const started = performance.now();

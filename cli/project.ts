@@ -3,6 +3,7 @@ import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { Command as Declaration } from "@commander-js/extra-typings";
+import { loadConfig } from "../components/config/load.ts";
 import {
   hasPassphrase,
   readProjectFile,
@@ -132,16 +133,10 @@ export const namesIn = (folder: URL): readonly string[] =>
  * The stack that is named, or the only one there is.
  *
  * @param command for the message when none is: `plan`
- * @param judge as for `readStackFile`
  * @throws UsageError when no stack is named or the folder cannot be read
  * @throws ConfigError when the folder has no such stack, or its file is no stack file
  */
-export function readStack(
-  command: string,
-  { stack, stackDir }: StackOptions,
-  { note }: Pick<Terminal, "note">,
-  judge?: Parameters<typeof readStackFile>[2],
-): Stack {
+export function readStack(command: string, { stack, stackDir }: StackOptions, { note }: Pick<Terminal, "note">): Stack {
   const folder = stackDir === undefined ? stacksOf(findProject()) : pathToFileURL(`${path.resolve(stackDir)}/`);
   const names = stackDir === undefined && !existsSync(folder) ? [] : namesIn(folder);
   if (names.length === 0)
@@ -152,5 +147,5 @@ export function readStack(
   if (name === undefined) throw new UsageError(`${command} needs --stack NAME; allowed: ${names.join(", ")}`);
   if (stack === undefined) note(`stack: ${name}, the only one\n`);
   useTransforms(folder);
-  return { stack: name, config: readStackFile(name, folder, judge), passphrase: hasPassphrase(name, folder) };
+  return { stack: name, config: readStackFile(name, folder, loadConfig), passphrase: hasPassphrase(name, folder) };
 }

@@ -92,7 +92,7 @@ function settingsOf(
   terminal: Terminal,
 ): Omit<RehearsalSettings, "updateFrom"> & { readonly from: string | undefined } {
   const { keep = false, full = false, verbose = false, logs, only = "", skip = [], break: names = [] } = values;
-  const stack = readStack("rehearse", values, terminal, loadConfig);
+  const stack = readStack("rehearse", values, terminal);
   const broken = names.map((name) => {
     const breakage = breakages[name];
     if (breakage === undefined)

@@ -22,6 +22,15 @@ function parameterArns(scope: PolicyScope, names: readonly string[]): readonly s
   return names.map((name) => arn(scope, "ssm", `parameter${name}`));
 }
 
+export function machineTrust(): PolicyDocument {
+  return policy({
+    Sid: "Machines",
+    Effect: "Allow",
+    Principal: { Service: "ec2.amazonaws.com" },
+    Action: ["sts:AssumeRole"],
+  });
+}
+
 /**
  * Session Manager and Run Command, but not one parameter: the managed policy AmazonSSMManagedInstanceCore lets a
  * machine read every parameter of the account that its key can decrypt.

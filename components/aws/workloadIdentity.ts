@@ -36,6 +36,7 @@ import {
 } from "../model/nodeSettings.ts";
 import { issuerDocuments } from "../pki/pki.ts";
 import { attachmentOrder, detachingRole } from "./owners.ts";
+import { machineTrust } from "./policies.ts";
 import { allow, httpsOnly, type PolicyDocument, policy } from "./policyDocument.ts";
 import { keepContent, withoutTags } from "./snapshots.ts";
 
@@ -188,15 +189,7 @@ export class WorkloadIdentity extends pulumi.ComponentResource {
     const grants = [
       ...settings.serviceAccounts.map(grantOf),
       ...(args.addOns ?? []),
-      ...(sample === undefined
-        ? []
-        : [
-            {
-              account: sampleAccount,
-              policies: [],
-              inline: sample.arn.apply((arn) => JSON.stringify(policy(allow("Read", { s3: "GetObject" }, [arn])))),
-            },
-          ]),
+      ...(sample === undefined ? [] : [{ account: sampleAccount, policies: [], inline: readOne(sample.arn) }]),
     ];
     const roles = grants.map((grant) => [accountKey(grant.account), this.#makeRole(grant, provider).arn] as const);
     this.identities = pulumi.all(Object.fromEntries(roles));
@@ -234,6 +227,10 @@ export class WorkloadIdentity extends pulumi.ComponentResource {
 function grantOf({ namespace, name, policies, statements }: IdentityConfig): Grant {
   const inline = statements.length > 0 && { inline: JSON.stringify(statementsDocument(statements)) };
   return { account: { namespace, name }, policies, ...inline };
+}
+
+function readOne(objectArn: pulumi.Output<string>): pulumi.Output<string> {
+  return objectArn.apply((arn) => JSON.stringify(policy(allow("Read", { s3: "GetObject" }, [arn]))));
 }
 
 /**
@@ -274,14 +271,15 @@ export class Logs extends pulumi.ComponentResource {
     );
     for (const collector of logCollectors)
       new LogStream(`${name}-${collector}`, { name: collector, logGroupName: group.name }, { parent: this });
-    const inline = group.arn.apply((arn) =>
-      JSON.stringify(
-        policy(allow("WriteLogs", { logs: "PutLogEvents DescribeLogStreams" }, [arn, `${arn}:log-stream:*`])),
-      ),
-    );
-    this.grant = { account: logsAccount, policies: [], inline };
+    this.grant = { account: logsAccount, policies: [], inline: group.arn.apply(writePolicy) };
     this.registerOutputs({});
   }
+}
+
+function writePolicy(groupArn: string): string {
+  return JSON.stringify(
+    policy(allow("WriteLogs", { logs: "PutLogEvents DescribeLogStreams" }, [groupArn, `${groupArn}:log-stream:*`])),
+  );
 }
 
 interface IdentityArgs {
@@ -322,14 +320,7 @@ export class Identity extends pulumi.ComponentResource {
       {
         ...roleBounds(args.iam),
         ...detachingRole,
-        assumeRolePolicy: JSON.stringify(
-          policy({
-            Sid: "Machines",
-            Effect: "Allow",
-            Principal: { Service: "ec2.amazonaws.com" },
-            Action: ["sts:AssumeRole"],
-          }),
-        ),
+        assumeRolePolicy: JSON.stringify(machineTrust()),
         tags: { Name: roleName },
       },
       { parent: this },

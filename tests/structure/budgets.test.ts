@@ -16,15 +16,15 @@ interface Budget {
 const others = /^(?!(components|plan|check|rehearsal|cli|docs|tests)\/)/;
 
 const words: Readonly<Record<string, Budget>> = {
-  components: { paths: /^components\//, most: 211_680, aim: 178_000 },
+  components: { paths: /^components\//, most: 211_717, aim: 178_000 },
   plan: { paths: /^plan\//, most: 37_981, aim: 38_000 },
   check: { paths: /^check\//, most: 23_811, aim: 24_000 },
   rehearsal: { paths: /^rehearsal\//, most: 61_992, aim: 62_000 },
-  cli: { paths: /^cli\//, most: 32_883, aim: 18_000 },
+  cli: { paths: /^cli\//, most: 32_867, aim: 18_000 },
   "examples, ci, root": { paths: others, most: 23_081, aim: 18_000 },
   docs: { paths: /^docs\//, most: 36_299, aim: 38_000 },
   tests: { paths: /^tests\//, most: 191_711, aim: 192_000 },
-  whole: { paths: /^/, most: 619_438, aim: 570_000 },
+  whole: { paths: /^/, most: 619_459, aim: 570_000 },
 };
 const files: Budget = { paths: /^/, most: 871, aim: 950 };
 

@@ -103,16 +103,7 @@ function cloudControllerManifests(
   if (azure && configuration === undefined)
     throw new RangeError("the cloud controller on Azure needs a cloud configuration");
   return [
-    ...(configuration === undefined
-      ? []
-      : [
-          {
-            apiVersion: "v1",
-            kind: "Secret",
-            metadata: { name: cloudConfigSecret, namespace: "kube-system" },
-            stringData: { "cloud-config": configuration },
-          } as const,
-        ]),
+    ...(configuration === undefined ? [] : [cloudConfigManifest(configuration)]),
     serviceAccount(controller),
     ...clusterRights(controller, "system:cloud-controller-manager", cloudControllerRules),
     ...namespaceRights(controller, controller.name, leaseRules("cloud-controller-manager")),
@@ -142,6 +133,13 @@ function awsController(spec: ClusterSpec, nodeEndpoint: Text): Manifest {
     },
   });
 }
+
+const cloudConfigManifest = (configuration: Text): Manifest => ({
+  apiVersion: "v1",
+  kind: "Secret",
+  metadata: { name: cloudConfigSecret, namespace: "kube-system" },
+  stringData: { "cloud-config": configuration },
+});
 
 function azureController(spec: ClusterSpec, nodeEndpoint: Text): Manifest {
   return daemonSet(controller, {

@@ -137,15 +137,7 @@ function exporterManifests(spec: ClusterSpec): readonly Manifest[] {
   const hasWindows = spec.windows.length > 0;
   return [
     linuxExporter(spec),
-    ...(hasWindows
-      ? [
-          configMap(
-            { name: "windows-exporter-config", namespace: monitoringNamespace },
-            { "config.yml": "collectors:\n  enabled: '[defaults],container'\n" },
-          ),
-          windowsExporter(spec),
-        ]
-      : []),
+    ...(hasWindows ? [windowsConfiguration, windowsExporter(spec)] : []),
     ...[linux, ...(hasWindows ? [windows] : [])].map(metricsService),
   ];
 }
@@ -191,6 +183,11 @@ function linuxExporter(spec: ClusterSpec): Manifest {
     ],
   });
 }
+
+const windowsConfiguration = configMap(
+  { name: "windows-exporter-config", namespace: monitoringNamespace },
+  { "config.yml": "collectors:\n  enabled: '[defaults],container'\n" },
+);
 
 /** Unlike upstream's it tolerates the taint of Windows nodes (prometheus-community/windows_exporter: kubernetes/). */
 function windowsExporter(spec: ClusterSpec): Manifest {

@@ -69,15 +69,7 @@ function nodeProblemDetectorManifests(spec: ClusterSpec, nodeEndpoint: Text): re
       : [
           serviceAccount(windows),
           boundClusterRole(windows, "fenestra:node-problem-detector-windows", "system:node-problem-detector"),
-          configMap(
-            windows,
-            Object.fromEntries(
-              checkedComponents.map((name) => [
-                `health-checker-${name}.json`,
-                `${JSON.stringify(windowsCheck(name), null, 2)}\n`,
-              ]),
-            ),
-          ),
+          windowsConfiguration(),
           windowsDetector(spec, nodeEndpoint),
         ]),
   ];
@@ -131,6 +123,14 @@ function windowsCheck(component: CheckedComponent) {
       },
     ],
   };
+}
+
+function windowsConfiguration(): Manifest {
+  const files = checkedComponents.map((name) => [
+    `health-checker-${name}.json`,
+    `${JSON.stringify(windowsCheck(name), null, 2)}\n`,
+  ]);
+  return configMap(windows, Object.fromEntries(files));
 }
 
 function windowsDetector(spec: ClusterSpec, nodeEndpoint: Text): Manifest {

@@ -111,8 +111,9 @@ async function* ofMarket(
   has: Reply | undefined,
   mend: string,
 ): AsyncGenerator<Objection> {
+  const reference = mapOf(mapOf(machine.profile.storageProfile).imageReference);
   const [publisher, offer, sku, version] = ["publisher", "offer", "sku", "version"].map((key) =>
-    textOf(mapOf(mapOf(machine.profile.storageProfile).imageReference)[key]),
+    textOf(reference[key]),
   );
   const name = `${offer} ${sku}`;
   const at = `${needs.subscription}/providers/Microsoft.Compute/locations/${needs.region}/publishers/${publisher}/artifacttypes/vmimage/offers/${offer}/skus/${sku}/versions`;
